@@ -1,0 +1,3 @@
+"""pinchpoint."""
+
+__version__ = "0.1.0"

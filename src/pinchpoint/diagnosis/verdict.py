@@ -1,0 +1,87 @@
+"""What a diagnosis says: the classes, the evidence, the answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Bottleneck(StrEnum):
+    """Every class an engine can be in. The codes (``CODES``) are exported and only ever appended to."""
+
+    UNKNOWN = "unknown"
+    NO_DATA = "no_data"
+    IDLE = "idle"
+    HEALTHY = "healthy"
+    KV_CAPACITY = "kv_capacity"
+    COMPUTE = "compute"
+    MEMORY_BANDWIDTH = "memory_bandwidth"
+    SCHEDULER = "scheduler"
+    HOST_CPU = "host_cpu"
+    INTERCONNECT = "interconnect"
+    NETWORK = "network"
+    HARDWARE = "hardware"
+    IMBALANCE = "imbalance"
+    MEMORY_GROWTH = "memory_growth"
+    STALLED = "stalled"
+    SLEEPING = "sleeping"
+
+
+CODES: Mapping[Bottleneck, int] = {bottleneck: code for code, bottleneck in enumerate(Bottleneck)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One fact that speaks for the verdict, in words and as a number.
+
+    ``signal`` is the name of the signal (``kv_cache_usage_ratio``); ``text`` a short sentence with the value in human
+    units, e.g. "KV cache at 97 % of its blocks, threshold 90 %".
+    """
+
+    signal: str
+    text: str
+    value: float | None = None
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """One lever. ``action`` is a label value (``fp8_kv_cache``), ``text`` is for people. The cheapest comes first."""
+
+    action: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """The answer for one engine at one moment.
+
+    ``why`` is one sentence for a tired person. ``scores`` holds each class that was weighed, 0..1, comparable.
+    ``missing`` names the signals that would have decided, or sharpened, the answer. ``signals`` is what was measured
+    (name -> value), for the export of ``diagnosis_signal``.
+    """
+
+    engine: str
+    at: float
+    bottleneck: Bottleneck
+    why: str
+    confidence_ratio: float
+    runner_up: Bottleneck | None = None
+    scores: Mapping[Bottleneck, float] = field(default_factory=dict)
+    evidence: tuple[Evidence, ...] = ()
+    missing: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    signals: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A diagnosis after hysteresis: what is shown, exported and paged on.
+
+    ``diagnosis.bottleneck`` is the class that holds since ``since``; ``candidate`` a different class that has been seen
+    since ``candidate_since`` and has not lasted long enough to take over.
+    """
+
+    diagnosis: Diagnosis
+    since: float
+    candidate: Bottleneck | None = None
+    candidate_since: float | None = None

@@ -1,0 +1,45 @@
+"""The VALUES that every other room passes around: what was observed, when, and why something was not.
+
+A reading is frozen and carries its own time. A field is ``None`` when the source could not say: unknown is never 0 and
+never NaN. Times (``at``) are seconds on one monotonic clock chosen by the caller (in a replay: seconds since the first
+scrape); nothing here reads a clock. Units are in the names; ratios run from 0 to 1.
+
+Is not: a place for decisions, formatting or I/O. Imports nothing of the project.
+"""
+
+from pinchpoint.snapshot.absence import Absence, Reason
+from pinchpoint.snapshot.engine import EngineFacts, EngineReading, ReplicaReading, Slo
+from pinchpoint.snapshot.gpu import GpuReading, GpuState, PeerLink, ThrottleReason
+from pinchpoint.snapshot.histogram import Histogram
+from pinchpoint.snapshot.host import HostReading
+from pinchpoint.snapshot.probe import Placement, ProbeOutcome, ProbeReading
+from pinchpoint.snapshot.probe_totals import ProbeTotals
+from pinchpoint.snapshot.self_report import JobReport, SelfReport, SourceReport
+from pinchpoint.snapshot.target import EngineTarget
+from pinchpoint.snapshot.tick import Snapshot
+from pinchpoint.snapshot.window import Window
+
+__all__ = [
+    "Absence",
+    "EngineFacts",
+    "EngineReading",
+    "EngineTarget",
+    "GpuReading",
+    "GpuState",
+    "Histogram",
+    "HostReading",
+    "JobReport",
+    "PeerLink",
+    "Placement",
+    "ProbeOutcome",
+    "ProbeReading",
+    "ProbeTotals",
+    "Reason",
+    "ReplicaReading",
+    "SelfReport",
+    "Slo",
+    "Snapshot",
+    "SourceReport",
+    "ThrottleReason",
+    "Window",
+]

@@ -1,0 +1,51 @@
+"""Why a reading is missing: a failure is data with a reason from a closed set."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Every cause a source can give for having no reading. A label value, so the set is closed and only grows."""
+
+    NOT_CONFIGURED = "not_configured"
+    STARTING = "starting"  # the first reading has not been made yet
+    STALE = "stale"  # the last reading is older than its source's staleness limit
+    HUNG = "hung"  # a call has not returned within its deadline
+    TIMEOUT = "timeout"
+    # NVML
+    NO_LIBRARY = "no_library"
+    NO_DRIVER = "no_driver"
+    DRIVER_MISMATCH = "driver_mismatch"
+    ACCESS_DENIED = "access_denied"
+    GPU_LOST = "gpu_lost"
+    RESET_REQUIRED = "reset_required"
+    NOT_SUPPORTED = "not_supported"
+    NO_DEVICES = "no_devices"
+    # HTTP, engine
+    DNS = "dns"
+    CONNECT_REFUSED = "connect_refused"
+    TLS = "tls"
+    HTTP_STATUS = "http_status"
+    UNAUTHORIZED = "unauthorized"
+    NOT_EXPOSITION = "not_exposition"  # an answer, but no Prometheus text: HTML, JSON, binary
+    TRUNCATED = "truncated"  # the body ended in the middle
+    TOO_LARGE = "too_large"
+    METRICS_MISSING = "metrics_missing"  # an exposition without the engine's families (statistics off, wrong port)
+    ENGINE_DEAD = "engine_dead"  # /metrics still answers, /health says the engine is gone
+    # any
+    INVALID = "invalid"  # a value outside its range
+    ERROR = "error"  # a defect of ours; the log has it
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """No reading of ``source`` since ``at``.
+
+    ``source`` names one observed thing (``gpu/3``, ``engine/chat``, ``host``). ``detail`` is one short line for people
+    (never a label value): it names the thing, the cause and the remedy, and holds no secret.
+    """
+
+    source: str
+    reason: Reason
+    detail: str
+    at: float

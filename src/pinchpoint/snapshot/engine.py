@@ -1,0 +1,87 @@
+"""One inference engine at one moment, in words that fit every kind of engine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pinchpoint.snapshot.histogram import Histogram
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slo:
+    """What the service promised, in seconds. Defaults: TTFT 2 s, TPOT 50 ms (an interactive chat)."""
+
+    ttft_seconds: float = 2.0
+    tpot_seconds: float = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineFacts:
+    """What an operator gives, or the engine prints, about its own configuration. Unknown is ``None``.
+
+    Names are vLLM's own flag names, which are also the keys of a recording's ``meta.json``.
+    """
+
+    kind: str = "vllm"
+    version: str | None = None
+    model: str | None = None
+    model_config: Mapping[str, object] = field(default_factory=dict)  # a Hugging Face config.json, as it is
+    quantization: str | None = None
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    max_model_len: int | None = None
+    tensor_parallel_size: int | None = None
+    data_parallel_size: int | None = None
+    gpu_memory_utilization: float | None = None
+    enable_prefix_caching: bool | None = None
+    gpu_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaReading:
+    """One engine core (vLLM's ``engine`` label: a data-parallel rank). Counters are since that core's start.
+
+    Mappings hold only what the engine exposes: a key that is missing is unknown, not 0.
+    """
+
+    replica: str = "0"
+    model: str | None = None
+    requests_running: float | None = None
+    requests_waiting: float | None = None
+    requests_waiting_by_reason: Mapping[str, float] = field(default_factory=dict)  # capacity, deferred
+    kv_cache_usage_ratio: float | None = None  # blocks of live requests; cached-but-free blocks count as free
+    kv_cache_capacity_tokens: float | None = None
+    preemptions_total: float | None = None
+    prompt_tokens_total: float | None = None  # includes tokens served from the prefix cache
+    prompt_tokens_computed_total: float | None = None  # the prefill work alone, where the engine says it
+    generation_tokens_total: float | None = None
+    prefix_cache_queries_total: float | None = None
+    prefix_cache_hits_total: float | None = None
+    request_success_total: Mapping[str, float] = field(default_factory=dict)  # by finished_reason
+    awake: bool | None = None  # False: put to sleep, so an idle look means nothing
+    ttft_seconds: Histogram | None = None  # observed at the first token
+    inter_token_seconds: Histogram | None = None  # observed each step
+    queue_seconds: Histogram | None = None  # this and the following: observed when a request finishes
+    prefill_seconds: Histogram | None = None
+    decode_seconds: Histogram | None = None
+    e2e_seconds: Histogram | None = None
+    iteration_tokens: Histogram | None = None  # tokens per engine step; its count is the number of steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineReading:
+    """One scrape of one engine endpoint: its replicas, and what the exposition says about itself.
+
+    ``engine`` is the operator's name of the target. ``epoch`` changes whenever the engine restarted (counters begin
+    anew): no rate may span two epochs. ``gpus`` are the GPU indices that belong to the engine, ``()`` = not known.
+    """
+
+    engine: str
+    at: float
+    replicas: tuple[ReplicaReading, ...]
+    facts: EngineFacts = field(default_factory=EngineFacts)
+    slo: Slo = field(default_factory=Slo)
+    gpus: tuple[str, ...] = ()
+    epoch: str = ""
+    url: str = ""  # without credentials
+    scrape_seconds: float | None = None
+    warnings: tuple[str, ...] = ()  # e.g. "kv_cache_usage_perc -0.39 is outside 0..1, dropped"

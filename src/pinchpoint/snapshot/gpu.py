@@ -1,0 +1,83 @@
+"""One GPU at one moment."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class GpuState(StrEnum):
+    """Whether a known GPU answers. Anything but ``OK`` means that its readings are gone."""
+
+    OK = "ok"
+    LOST = "lost"
+    RESET_REQUIRED = "reset_required"
+    HUNG = "hung"
+    ACCESS_DENIED = "access_denied"
+    UNKNOWN = "unknown"
+
+
+class ThrottleReason(StrEnum):
+    """NVML clock-event reasons that slow a card down (idle is not one). Values are label values and recording keys."""
+
+    SW_POWER_CAP = "sw_power_cap"
+    HW_SLOWDOWN = "hw_slowdown"
+    HW_THERMAL_SLOWDOWN = "hw_thermal_slowdown"
+    HW_POWER_BRAKE = "hw_power_brake"
+    SW_THERMAL_SLOWDOWN = "sw_thermal_slowdown"
+    SYNC_BOOST = "sync_boost"
+    APPLICATIONS_CLOCKS = "applications_clocks"
+    DISPLAY_CLOCKS = "display_clocks"
+
+
+@dataclass(frozen=True, slots=True)
+class PeerLink:
+    """How two GPUs are connected: ``link`` is ``nvidia-smi topo -m``'s word (NV18, PIX, PXB, PHB, NODE, SYS)."""
+
+    gpu: str
+    peer: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuReading:
+    """One GPU's readings of one cycle.
+
+    Field names are the metric names without ``pinchpoint_gpu_``, which are also the keys of a recording's
+    ``gpu.jsonl``. ``gpu`` is the NVML index as text (information only: identity is ``uuid``). A lost, hung or
+    inaccessible GPU is a reading with ``up=False``, its ``state``, and nothing else but identity and counters.
+    """
+
+    gpu: str
+    uuid: str
+    at: float
+    up: bool = True
+    state: GpuState = GpuState.OK
+    detail: str = ""  # for people, when not up: cause and remedy on one line
+    name: str | None = None
+    pci_bus_id: str | None = None
+    driver: str | None = None
+    utilization_ratio: float | None = None  # share of TIME with a kernel resident, never a share of peak
+    memory_controller_utilization_ratio: float | None = None
+    memory_total_bytes: float | None = None
+    memory_used_bytes: float | None = None  # NVML v2: without what the driver reserves
+    memory_reserved_bytes: float | None = None
+    sm_active_ratio: float | None = None
+    tensor_active_ratio: float | None = None
+    dram_active_ratio: float | None = None
+    power_watts: float | None = None
+    power_limit_watts: float | None = None
+    energy_joules_total: float | None = None
+    temperature_celsius: Mapping[str, float] = field(default_factory=dict)  # by sensor: gpu, memory
+    clock_hertz: Mapping[str, float] = field(default_factory=dict)  # by domain: graphics, sm, memory, video
+    clock_max_hertz: Mapping[str, float] = field(default_factory=dict)
+    throttle_active: Mapping[str, float] = field(default_factory=dict)  # ThrottleReason -> 0 or 1
+    throttle_seconds_total: Mapping[str, float] = field(default_factory=dict)  # ThrottleReason -> seconds
+    pcie_link_generation: float | None = None
+    pcie_link_generation_max: float | None = None
+    pcie_link_width: float | None = None
+    pcie_link_width_max: float | None = None
+    pcie_receive_bytes_per_second: float | None = None
+    pcie_transmit_bytes_per_second: float | None = None
+    ecc_errors_total: Mapping[str, float] = field(default_factory=dict)  # by severity: correctable, uncorrectable
+    xid_errors_total: Mapping[str, float] = field(default_factory=dict)  # by Xid code
+    unavailable: Mapping[str, str] = field(default_factory=dict)  # field name -> Reason, for what this GPU can't say

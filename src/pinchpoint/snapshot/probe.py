@@ -1,0 +1,80 @@
+"""The result of one synthetic request."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Placement(StrEnum):
+    LOCAL = "local"
+    HOSTED = "hosted"
+
+
+class ProbeOutcome(StrEnum):
+    """What became of a probe: ``ok``, or exactly one failure reason. A label value: the set is closed."""
+
+    OK = "ok"
+    # no connection
+    DNS = "dns"
+    CONNECT_REFUSED = "connect_refused"
+    CONNECT_TIMEOUT = "connect_timeout"
+    TLS = "tls"
+    PROXY = "proxy"
+    RESET = "reset"
+    # too slow
+    FIRST_TOKEN_TIMEOUT = "first_token_timeout"  # noqa: S105 - a reason, not a secret
+    STALLED = "stalled"
+    OVERALL_TIMEOUT = "overall_timeout"
+    # refused
+    AUTH = "auth"
+    FORBIDDEN = "forbidden"
+    MODEL_NOT_FOUND = "model_not_found"
+    NOT_FOUND = "not_found"
+    QUOTA = "quota"
+    RATE_LIMITED = "rate_limited"
+    CONTEXT_LENGTH = "context_length"
+    CONTENT_FILTER = "content_filter"
+    BAD_REQUEST = "bad_request"
+    # broken
+    OVERLOADED = "overloaded"
+    ENGINE_DEAD = "engine_dead"
+    SERVER_ERROR = "server_error"
+    STREAM_ERROR = "stream_error"
+    TRUNCATED = "truncated"
+    NOT_STREAMED = "not_streamed"
+    INVALID_RESPONSE = "invalid_response"
+    EMPTY_OUTPUT = "empty_output"
+    # ours
+    CANCELLED = "cancelled"
+    INTERNAL = "internal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeReading:
+    """One synthetic request, judged.
+
+    TTFT: from just before the request is sent on an open connection to the first event with generated text (content,
+    reasoning or tool call). TPOT: (last text - first text) / (tokens - first chunk's tokens), the per-request mean.
+    Both are ``None`` where undefined. ``phases`` are seconds: resolve, connect (TCP and TLS), send, headers,
+    first_token, first_content, generation.
+    """
+
+    target: str
+    placement: Placement
+    at: float
+    outcome: ProbeOutcome
+    engine: str | None = None  # the engine behind the target, when the operator named it
+    detail: str = ""  # one redacted line: what the server said
+    remedy: str = ""  # one line: what to do
+    ttft_seconds: float | None = None
+    tpot_seconds: float | None = None
+    duration_seconds: float | None = None
+    phases: Mapping[str, float] = field(default_factory=dict)
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    characters: int | None = None
+    token_source: str | None = None  # usage or chunks
+    buffered: bool = False  # the stream came in one or two lumps: a proxy holds it back
+    connection: str | None = None  # new or reused
+    http_status: int | None = None

@@ -1,0 +1,43 @@
+"""What the daemon knows about itself at one tick."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceReport:
+    """How one source fares: the runner's measure around each of its attempts."""
+
+    source: str  # gpu, host, engine/NAME, probe/NAME
+    up: bool
+    duration_seconds: float | None = None  # of the last attempt
+    last_success_timestamp_seconds: float | None = None  # Unix time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobReport:
+    """How one scheduled job fares since the daemon started."""
+
+    job: str
+    runs_total: int = 0
+    failures_total: int = 0
+    missed_total: int = 0
+    skipped_total: int = 0  # the previous run was still going
+    last_duration_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfReport:
+    """The daemon on itself. ``event_loop_lag_seconds`` is the largest lag since the previous tick."""
+
+    version: str
+    python_version: str
+    simulated: bool = False
+    started_timestamp_seconds: float = 0.0
+    event_loop_lag_seconds: float | None = None
+    render_seconds: float | None = None
+    config_last_reload_successful: bool = True
+    config_last_reload_success_timestamp_seconds: float | None = None
+    sources: tuple[SourceReport, ...] = ()
+    jobs: tuple[JobReport, ...] = ()
+    gpus_expected: int | None = None
+    gpus_visible: int | None = None
