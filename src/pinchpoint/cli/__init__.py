@@ -1,1 +1,54 @@
-"""To be written."""
+"""The commands, one file each: parsing, printing and exit codes, and no work of their own.
+
+Exit codes: 0 fine · 1 the answer is bad news · 2 wrong usage or input (one clear line, no traceback). The answer alone
+goes to stdout; progress and logs go to stderr.
+"""
+
+from typing import Annotated
+
+import typer
+
+from pinchpoint import __version__
+from pinchpoint.cli.check_config import check_config
+from pinchpoint.cli.dashboards import dashboards
+from pinchpoint.cli.demo import demo
+from pinchpoint.cli.diagnose import diagnose
+from pinchpoint.cli.probe import probe
+from pinchpoint.cli.rules import rules
+from pinchpoint.cli.run import run
+
+app = typer.Typer(
+    name="pinchpoint",
+    help="Find the pinch point of GPU inference: why it is slow, and whether more GPUs would help.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(run)
+app.command()(demo)
+app.command()(diagnose)
+app.command()(probe)
+app.command("check-config")(check_config)
+app.command()(rules)
+app.command()(dashboards)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"pinchpoint {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    del version
+
+
+def main() -> None:
+    """The console script."""
+    app()

@@ -1,0 +1,5 @@
+"""``python -m pinchpoint``."""
+
+from pinchpoint.cli import main
+
+main()

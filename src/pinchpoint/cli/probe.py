@@ -1,0 +1,106 @@
+"""``pinchpoint probe``: one synthetic request to each target, side by side."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pinchpoint.cli.exits import BAD_NEWS, fail
+
+
+def probe(
+    targets: Annotated[
+        list[str], typer.Argument(help="URLs of OpenAI-compatible APIs, or names from the configuration.")
+    ],
+    config: Annotated[Path | None, typer.Option("--config.file", help="Configuration that names the targets.")] = None,
+    model: Annotated[str | None, typer.Option(help="Model name. Default: the first that the API lists.")] = None,
+    api_key_file: Annotated[Path | None, typer.Option(help="File that holds the API key for the URLs given.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Send one streaming request to each target: phases, TTFT, TPOT, outcome and what to do about a failure.
+
+    Example: pinchpoint probe http://127.0.0.1:8000
+    """
+    from pydantic import ValidationError
+
+    from pinchpoint.config import ConfigError, load
+    from pinchpoint.snapshot import ProbeOutcome
+    from pinchpoint.sources.probe.settings import ProbeTargetSettings
+
+    try:
+        configured = {target.name: target for target in load(config).probes.targets} if config else {}
+    except ConfigError as error:
+        fail(str(error))
+    chosen = []
+    for target in targets:
+        if target in configured:
+            chosen.append(configured[target])
+            continue
+        if "://" not in target:
+            known = f"configured are: {', '.join(configured) or 'none'}"
+            fail(
+                f"{target}: neither a URL nor a configured target ({known}); write http://HOST:PORT or name --config.file"
+            )
+        given: dict[str, Any] = {"name": target, "url": target, "model": model}
+        if api_key_file:
+            given["api_key_file"] = api_key_file
+        try:
+            chosen.append(ProbeTargetSettings(**given))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            fail(f"{'.'.join(map(str, first['loc'])) or target}: {first['msg'].removeprefix('Value error, ')}")
+    readings = asyncio.run(_probe_all(chosen))
+    if as_json:
+        print(json.dumps([_plain(asdict(reading)) for reading in readings], indent=2))
+    else:
+        _print_table(readings)
+    if any(reading.outcome is not ProbeOutcome.OK for reading in readings):
+        raise typer.Exit(BAD_NEWS)
+
+
+async def _probe_all(targets: Sequence[Any]) -> list[Any]:
+    from pinchpoint.sources.probe import Prober
+
+    probers = [Prober(target) for target in targets]
+    try:
+        return await asyncio.gather(*(prober.probe() for prober in probers))
+    finally:
+        for prober in probers:
+            await prober.close()
+
+
+def _plain(reading: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in reading.items() if value is not None and value not in ("", {})}
+
+
+def _print_table(readings: Sequence[Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    def milliseconds(value: float | None) -> str:
+        return "–" if value is None else f"{value * 1000:.1f} ms"
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("")
+    for reading in readings:
+        table.add_column(reading.target, justify="right", overflow="fold")
+    table.add_row("outcome", *(str(r.outcome) for r in readings))
+    table.add_row("TTFT", *(milliseconds(r.ttft_seconds) for r in readings), style="bold")
+    table.add_row("TPOT", *(milliseconds(r.tpot_seconds) for r in readings), style="bold")
+    for phase in dict.fromkeys(phase for r in readings for phase in r.phases):
+        table.add_row(f"  {phase}", *(milliseconds(r.phases.get(phase)) for r in readings), style="dim")
+    table.add_row("duration", *(milliseconds(r.duration_seconds) for r in readings))
+    table.add_row("tokens", *("–" if r.completion_tokens is None else str(r.completion_tokens) for r in readings))
+    table.add_row("connection", *(r.connection or "–" for r in readings))
+    table.add_row(
+        "stream", *("buffered" if r.buffered else "–" if r.ttft_seconds is None else "flows" for r in readings)
+    )
+    console = Console()
+    console.print(table)
+    for reading in readings:
+        if reading.remedy:
+            console.print(f"{reading.target}: {reading.detail or reading.outcome}. {reading.remedy}", highlight=False)

@@ -1,0 +1,138 @@
+"""The last reading of every source, and the snapshot that they make together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pinchpoint.config import Settings
+from pinchpoint.daemon.node import GpuSourceLike
+from pinchpoint.snapshot import (
+    Absence,
+    EngineReading,
+    EngineTarget,
+    HostReading,
+    PeerLink,
+    Placement,
+    ProbeReading,
+    ProbeTotals,
+    Reason,
+    Snapshot,
+    SourceReport,
+)
+
+HOST_STALE_INTERVALS = 3
+
+
+class Board:
+    """Written by the sources' jobs, read by the tick. All on it is frozen, so a snapshot is a set of references."""
+
+    def __init__(self, settings: Settings, gpus: GpuSourceLike, links: tuple[PeerLink, ...]) -> None:
+        self.settings = settings
+        self._gpus = gpus
+        self._links = links
+        self._engines: dict[str, EngineReading | Absence] = {}
+        self._host: HostReading | None = None
+        self._probes: dict[str, ProbeReading] = {}
+        self._totals: dict[str, ProbeTotals] = {}
+        self._durations: dict[str, float] = {}
+        self._succeeded: dict[str, float] = {}
+
+    def expect_engines(self, targets: Iterable[EngineTarget], now: float) -> None:
+        """Says which engines there are: new ones are starting, engines that are gone take their readings with them."""
+        names = {target.engine for target in targets}
+        for gone in self._engines.keys() - names:
+            del self._engines[gone]
+            self._forget(f"engine/{gone}")
+        for name in names - self._engines.keys():
+            detail = f"engine {name} has not been scraped yet"
+            self._engines[name] = Absence(f"engine/{name}", Reason.STARTING, detail, now)
+
+    def expect_probes(self, targets: Iterable[tuple[str, Placement]]) -> None:
+        """Says which probe targets there are; the totals of those that stay go on."""
+        wanted = dict(targets)
+        for gone in self._totals.keys() - wanted.keys():
+            del self._totals[gone]
+            self._probes.pop(gone, None)
+            self._forget(f"probe/{gone}")
+        for name, placement in wanted.items():
+            self._totals.setdefault(name, ProbeTotals(target=name, placement=placement))
+
+    def put_engine(self, name: str, outcome: EngineReading | Absence, duration: float) -> None:
+        if name not in self._engines:  # it was removed while its last scrape was under way
+            return
+        self._engines[name] = outcome
+        self._measured(f"engine/{name}", outcome.at, duration, succeeded=isinstance(outcome, EngineReading))
+
+    def put_probe(self, reading: ProbeReading, duration: float) -> None:
+        if reading.target not in self._totals:
+            return
+        self._probes[reading.target] = reading
+        self._totals[reading.target] = self._totals[reading.target].after(reading)
+        self._measured(f"probe/{reading.target}", reading.at, duration, succeeded=reading.outcome == "ok")
+
+    def skip_probe(self, target: str, cause: str) -> None:
+        if target in self._totals:
+            self._totals[target] = self._totals[target].skipped(cause)
+
+    def put_host(self, reading: HostReading, duration: float) -> None:
+        self._host = reading
+        self._measured("host", reading.at, duration, succeeded=True)
+
+    def snapshot(self, now: float, unix_offset: float) -> tuple[Snapshot, tuple[SourceReport, ...]]:
+        """What is fresh at ``now``, and how each source fares. Waits for nothing."""
+        gpus, gpu_absences = self._gpus.readings(now)
+        engines, engine_absences = self._fresh_engines(now)
+        host_limit = self.settings.host.interval_seconds * HOST_STALE_INTERVALS
+        host = self._host if self._host and now - self._host.at <= host_limit else None
+        snapshot = Snapshot(
+            at=now,
+            gpus=gpus,
+            engines=engines,
+            probes=tuple(self._probes[name] for name in sorted(self._probes)),
+            probe_totals=tuple(self._totals[name] for name in sorted(self._totals)),
+            host=host,
+            links=self._links,
+            absences=(*gpu_absences, *engine_absences),
+        )
+        up = {f"engine/{reading.engine}" for reading in engines}
+        up |= {f"probe/{name}" for name, probe in self._probes.items() if probe.outcome == "ok"}
+        if host:
+            up.add("host")
+        names = [f"engine/{name}" for name in self._engines] + [f"probe/{name}" for name in self._totals]
+        if self.settings.host.enabled:
+            names.append("host")
+        reports = [self._report(name, up=name in up, unix_offset=unix_offset) for name in sorted(names)]
+        return snapshot, (self._gpus.report(now), *reports)
+
+    def _fresh_engines(self, now: float) -> tuple[tuple[EngineReading, ...], tuple[Absence, ...]]:
+        limit = self.settings.engines.stale_after_seconds
+        readings: list[EngineReading] = []
+        absences: list[Absence] = []
+        for name in sorted(self._engines):
+            last = self._engines[name]
+            if isinstance(last, Absence):
+                absences.append(last)
+            elif now - last.at > limit:
+                detail = f"engine {name} was last scraped {now - last.at:.0f} s ago, the limit is {limit:.0f} s"
+                absences.append(Absence(f"engine/{name}", Reason.STALE, detail, last.at))
+            else:
+                readings.append(last)
+        return tuple(readings), tuple(absences)
+
+    def _measured(self, source: str, at: float, duration: float, *, succeeded: bool) -> None:
+        self._durations[source] = duration
+        if succeeded:
+            self._succeeded[source] = at
+
+    def _report(self, source: str, *, up: bool, unix_offset: float) -> SourceReport:
+        succeeded = self._succeeded.get(source)
+        return SourceReport(
+            source=source,
+            up=up,
+            duration_seconds=self._durations.get(source),
+            last_success_timestamp_seconds=None if succeeded is None else succeeded + unix_offset,
+        )
+
+    def _forget(self, source: str) -> None:
+        self._durations.pop(source, None)
+        self._succeeded.pop(source, None)

@@ -1,0 +1,46 @@
+"""From a snapshot to a scene: window, diagnosis, hysteresis, scaling. No I/O; the time is the snapshot's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pinchpoint.capacity import judge_scaling
+from pinchpoint.config import Settings
+from pinchpoint.diagnosis import diagnose, settle, tally
+from pinchpoint.diagnosis.verdict import Bottleneck, Settled
+from pinchpoint.outputs.scene import Scene
+from pinchpoint.snapshot import SelfReport, Snapshot, Window
+
+
+class Decider:
+    """Remembers the window and each engine's settled class. Used by one thread at a time."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._window = Window(settings.history_seconds)
+        self._settled: Mapping[str, Settled] = {}
+        self._class_seconds: Mapping[tuple[str, Bottleneck], float] = {}
+
+    def decide(self, snapshot: Snapshot, report: SelfReport, unix_offset: float) -> Scene:
+        thresholds = self.settings.diagnosis
+        before = self._window.latest
+        self._window = self._window.append(snapshot)
+        names = snapshot.engine_names()
+        self._settled = {
+            name: settle(self._settled.get(name), diagnose(self._window, name, snapshot.at, thresholds), thresholds)
+            for name in names
+        }
+        elapsed = snapshot.at - before.at if before else 0.0
+        class_seconds = {key: seconds for key, seconds in self._class_seconds.items() if key[0] in names}
+        for settled in self._settled.values():
+            class_seconds = dict(tally(class_seconds, settled, elapsed))
+        self._class_seconds = class_seconds
+        return Scene(
+            snapshot=snapshot,
+            window=self._window,
+            self_report=report,
+            verdicts=self._settled,
+            scaling={name: judge_scaling(settled.diagnosis) for name, settled in self._settled.items()},
+            class_seconds=class_seconds,
+            unix_offset_seconds=unix_offset,
+        )

@@ -1,0 +1,43 @@
+"""What the daemon observes apart from engines: this machine, or a simulated one of the same shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from pinchpoint.config import Settings
+from pinchpoint.snapshot import Absence, GpuReading, HostReading, PeerLink, SourceReport
+from pinchpoint.sources.gpu import GpuSource
+from pinchpoint.sources.host import HostSource
+
+
+class GpuSourceLike(Protocol):
+    """A source of GPU readings that observes in threads of its own; no method here waits for a GPU."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def readings(self, now: float) -> tuple[tuple[GpuReading, ...], tuple[Absence, ...]]: ...
+    def report(self, now: float) -> SourceReport: ...
+    @property
+    def gpus_expected(self) -> int | None: ...
+    @property
+    def gpus_visible(self) -> int | None: ...
+
+
+class HostSourceLike(Protocol):
+    """Reads the host's counters; may touch files, so it is called in a thread."""
+
+    def read(self, now: float) -> HostReading: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    gpus: GpuSourceLike
+    host: HostSourceLike
+    links: tuple[PeerLink, ...] = ()
+    simulated: bool = False
+
+
+def this_node(settings: Settings) -> Node:
+    """The machine that the daemon runs on. Calls nothing of NVML yet."""
+    return Node(gpus=GpuSource(settings.gpu), host=HostSource(settings.host))

@@ -1,0 +1,163 @@
+"""Keeps one job per source in step with the settings, and puts what each job saw on the board.
+
+The runner measures, the source works: duration and success are taken here, once, around every attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import aiohttp
+import structlog
+
+from pinchpoint.config import Settings
+from pinchpoint.daemon.board import Board
+from pinchpoint.daemon.lag import LoopLag
+from pinchpoint.daemon.node import HostSourceLike
+from pinchpoint.scheduler import Scheduler
+from pinchpoint.snapshot import Absence, EngineTarget, ProbeOutcome
+from pinchpoint.sources.discovery import find_engines
+from pinchpoint.sources.engine import EngineScraper
+from pinchpoint.sources.probe import Prober
+from pinchpoint.sources.probe.settings import ProbeTargetSettings
+
+log = structlog.get_logger(__name__)
+
+FORGET_SECONDS = (
+    600.0  # a found engine that stopped listening stays visible as down this long, so that it can be paged on
+)
+
+
+@dataclass(slots=True)
+class _Found:
+    target: EngineTarget
+    last_seen: float
+
+
+class Observer:
+    """The jobs of engines, probes, host and discovery."""
+
+    def __init__(
+        self, scheduler: Scheduler, board: Board, host: HostSourceLike, lag: LoopLag, clock: Callable[[], float]
+    ) -> None:
+        self._scheduler = scheduler
+        self._board = board
+        self._host = host
+        self._lag = lag
+        self._clock = clock
+        self._session: aiohttp.ClientSession | None = None
+        self._scraped: dict[str, EngineTarget] = {}
+        self._probers: dict[str, tuple[ProbeTargetSettings, Prober]] = {}
+        self._found: dict[str, _Found] = {}
+        self._was_down: set[str] = set()
+        self._settings: Settings | None = None
+
+    async def apply(self, settings: Settings) -> None:
+        """Starts, changes and ends jobs so that they match ``settings``. Readings of what stays are kept."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None)
+            )
+        before, self._settings = self._settings, settings
+        self._follow_engines(settings, anew=before is not None and before.engines != settings.engines)
+        await self._follow_probes(settings)
+        if settings.host.enabled:
+            self._scheduler.every("host", settings.host.interval_seconds, self._read_host, first_run_at_once=True)
+        else:
+            self._scheduler.cancel("host")
+        if settings.discovery.loopback:
+            self._scheduler.every(
+                "discovery", settings.discovery.interval_seconds, self._discover, first_run_at_once=True
+            )
+        else:
+            self._scheduler.cancel("discovery")
+            self._found.clear()
+
+    async def close(self) -> None:
+        """Ends every connection. The jobs are the scheduler's to end, before."""
+        for _, prober in self._probers.values():
+            await prober.close()
+        if self._session:
+            await self._session.close()
+
+    def _follow_engines(self, settings: Settings, *, anew: bool) -> None:
+        static = [engine.target() for engine in settings.engines.targets]
+        taken = {target.url for target in static}
+        names = {target.engine for target in static}
+        found = [f.target for f in self._found.values() if f.target.url not in taken and f.target.engine not in names]
+        targets = {target.engine: target for target in (*static, *found)}
+        for gone in self._scraped.keys() - targets.keys():
+            self._scheduler.cancel(f"engine/{gone}")
+            del self._scraped[gone]
+            self._was_down.discard(gone)
+        self._board.expect_engines(targets.values(), self._clock())
+        for name, target in targets.items():
+            if anew or self._scraped.get(name) != target:
+                self._scraped[name] = target
+                self._watch_engine(target, settings)
+
+    def _watch_engine(self, target: EngineTarget, settings: Settings) -> None:
+        assert self._session is not None
+        scraper = EngineScraper(target, self._session, settings.engines)
+
+        async def scrape() -> None:
+            started = self._clock()
+            outcome = await scraper.scrape(self._clock)
+            self._board.put_engine(target.engine, outcome, self._clock() - started)
+            self._log_change(target, outcome if isinstance(outcome, Absence) else None)
+
+        interval = settings.engines.interval_seconds
+        self._scheduler.every(f"engine/{target.engine}", interval, scrape, first_run_at_once=True)
+
+    def _log_change(self, target: EngineTarget, absence: Absence | None) -> None:
+        """One line on loss, one on return."""
+        if absence and target.engine not in self._was_down:
+            self._was_down.add(target.engine)
+            log.warning("engine lost", engine=target.engine, reason=str(absence.reason), detail=absence.detail)
+        elif absence is None and target.engine in self._was_down:
+            self._was_down.discard(target.engine)
+            log.info("engine back", engine=target.engine, url=target.url)
+
+    async def _follow_probes(self, settings: Settings) -> None:
+        wanted = {target.name: target for target in settings.probes.targets}
+        for name, (configured, prober) in tuple(self._probers.items()):
+            if wanted.get(name) != configured:
+                self._scheduler.cancel(f"probe/{name}")
+                del self._probers[name]
+                await prober.close()
+        self._board.expect_probes((target.name, target.placement) for target in wanted.values())
+        for name, target in wanted.items():
+            if name not in self._probers:
+                prober = Prober(target, self._clock, loop_lag=self._lag.since)
+                self._probers[name] = (target, prober)
+                self._scheduler.every(
+                    f"probe/{name}", target.interval_seconds, lambda p=prober: self._probe(p), first_run_at_once=True
+                )
+
+    async def _probe(self, prober: Prober) -> None:
+        started = self._clock()
+        reading = await prober.probe()
+        if reading.outcome is not ProbeOutcome.CANCELLED:
+            self._board.put_probe(reading, self._clock() - started)
+
+    async def _read_host(self) -> None:
+        started = self._clock()
+        reading = await asyncio.to_thread(self._host.read, started)
+        self._board.put_host(reading, self._clock() - started)
+
+    async def _discover(self) -> None:
+        assert self._session is not None
+        assert self._settings is not None
+        found = await find_engines(self._session, self._settings.discovery)
+        now = self._clock()
+        for target in found:
+            known = self._found.get(target.engine)
+            if known is None:
+                log.info("engine found on loopback", engine=target.engine, url=target.url)
+            self._found[target.engine] = _Found(known.target if known else target, now)
+        for name in [name for name, f in self._found.items() if now - f.last_seen > FORGET_SECONDS]:
+            log.info("engine forgotten", engine=name, not_seen_for_seconds=FORGET_SECONDS)
+            del self._found[name]
+        self._follow_engines(self._settings, anew=False)

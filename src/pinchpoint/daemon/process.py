@@ -1,0 +1,43 @@
+"""The daemon as this process: event loop, exit code, a farewell that nothing can hold up."""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from pinchpoint.daemon import Daemon
+from pinchpoint.outputs.web.server import ListenError
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    with contextlib.suppress(ImportError):
+        import uvloop
+
+        return uvloop.new_event_loop()
+    return asyncio.new_event_loop()
+
+
+def live(build: Callable[[], Daemon]) -> NoReturn:
+    """Builds the daemon inside a new event loop, runs it to its end and ends the process.
+
+    A taken port is one line and exit code 2. Leaves by ``os._exit``: a thread that hangs in a driver or on a disk must
+    not keep the process.
+    """
+    runner = asyncio.Runner(loop_factory=_new_loop)
+    code = 0
+    try:
+        runner.run(_run(build))
+    except ListenError as error:
+        print(f"pinchpoint: {error}", file=sys.stderr)
+        code = 2
+    except KeyboardInterrupt:
+        code = 130
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+async def _run(build: Callable[[], Daemon]) -> None:
+    await build().run()

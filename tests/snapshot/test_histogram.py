@@ -1,0 +1,70 @@
+"""A histogram: what was observed since, both together, quantiles as PromQL computes them."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinchpoint.snapshot import Histogram
+
+INF = math.inf
+
+
+def histogram(*observations: float, bounds: tuple[float, ...] = (1.0, 2.0, 4.0, INF)) -> Histogram:
+    counts = tuple(float(sum(value <= bound for value in observations)) for bound in bounds)
+    return Histogram(bounds, counts, math.fsum(observations), float(len(observations)))
+
+
+def test_since_is_what_was_observed_in_between() -> None:
+    earlier, later = histogram(0.5), histogram(0.5, 3.0, 1.5)
+    assert later.since(earlier) == Histogram((1.0, 2.0, 4.0, INF), (0.0, 1.0, 2.0, 2.0), 4.5, 2.0)
+
+
+def test_a_count_that_fell_is_a_reset_and_has_no_difference() -> None:
+    assert histogram(0.5).since(histogram(0.5, 3.0)) is None
+
+
+def test_a_sum_that_falls_while_the_count_rises_is_no_reset_and_its_mean_is_not_negative() -> None:
+    delta = histogram(0.5, -3.0).since(histogram(0.5))
+    assert delta is not None
+    assert delta.sum == -3.0
+    assert delta.mean == 0.0
+
+
+def test_changed_buckets_have_no_difference_and_no_sum() -> None:
+    other = histogram(0.5, bounds=(1.0, INF))
+    assert histogram(0.5).since(other) is None
+    assert histogram(0.5).plus(other) is None
+
+
+def test_a_quantile_interpolates_within_its_bucket() -> None:
+    # Four observations in (1, 2]: PromQL's histogram_quantile(0.5) is 1 + 1 * 2/4.
+    assert histogram(1.1, 1.2, 1.3, 1.4).quantile(0.5) == 1.5
+
+
+def test_a_quantile_beyond_the_last_bound_is_that_bound() -> None:
+    assert histogram(100.0, 200.0).quantile(0.99) == 4.0
+
+
+def test_nothing_observed_has_no_mean_and_no_quantile() -> None:
+    assert histogram().mean is None
+    assert histogram().quantile(0.5) is None
+
+
+@given(st.lists(st.floats(0, 10)), st.lists(st.floats(0, 10)))
+def test_what_was_added_is_what_since_gives_back(first: list[float], second: list[float]) -> None:
+    before, added = histogram(*first), histogram(*second)
+    after = before.plus(added)
+    assert after is not None
+    difference = after.since(before)
+    assert difference is not None
+    assert difference.counts == added.counts
+    assert math.isclose(difference.sum, added.sum, abs_tol=1e-9)
+
+
+@given(st.lists(st.floats(0, 10), min_size=1), st.floats(0, 1), st.floats(0, 1))
+def test_quantiles_rise_with_their_rank(observations: list[float], a: float, b: float) -> None:
+    low, high = histogram(*observations).quantile(min(a, b)), histogram(*observations).quantile(max(a, b))
+    assert low is not None
+    assert high is not None
+    assert low <= high
