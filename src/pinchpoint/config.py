@@ -165,20 +165,25 @@ def _read_file(file: Path) -> tuple[Mapping[str, Any], Mapping[tuple[str | int, 
         raise ConfigError(
             (Problem(str(file), "", "is no mapping of sections", "start with a section, such as `web:`"),)
         )
-    return content, dict(_key_lines(node, ()))
+    return content, dict(_key_lines(node, (), set()))
 
 
-def _key_lines(node: yaml.Node | None, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], int]]:
+def _key_lines(
+    node: yaml.Node | None, path: tuple[str | int, ...], seen: set[int]
+) -> Iterator[tuple[tuple[str | int, ...], int]]:
+    if id(node) in seen:  # an alias: walked where it was defined; it may even contain itself
+        return
+    seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             here = (*path, str(key.value))
             yield here, key.start_mark.line + 1
-            yield from _key_lines(value, here)
+            yield from _key_lines(value, here, seen)
     elif isinstance(node, yaml.SequenceNode):
         for number, value in enumerate(node.value):
             here = (*path, number)
             yield here, value.start_mark.line + 1
-            yield from _key_lines(value, here)
+            yield from _key_lines(value, here, seen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,14 @@
 """``pinchpoint demo``: everything, on a simulated node."""
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pinchpoint.cli.exits import fail
+
+if TYPE_CHECKING:
+    from pinchpoint.snapshot import EngineTarget
 
 
 def demo(
@@ -28,34 +32,38 @@ def demo(
     from pinchpoint.daemon import Daemon
     from pinchpoint.daemon.node import Node
     from pinchpoint.daemon.process import live
-    from pinchpoint.simulator import SCENARIOS, ThreadedNode
+    from pinchpoint.simulator import SCENARIOS, SimulatedNode, ThreadedNode
 
     if scenario == "list":
         print("\n".join(SCENARIOS))
         return
     if scenario is not None and scenario not in SCENARIOS:
         fail(f"--scenario {scenario}: no such scenario; use one of {', '.join(SCENARIOS)}")
+    simulated = SimulatedNode(seed=seed, scenario=scenario, scenario_seconds=seconds)
+    thread = ThreadedNode(simulated)
+    thread.start()
+    flags = {
+        "web": {"listen_address": listen},
+        "log": {"level": log_level, "format": log_format},
+        "discovery": {"loopback": False},
+        "host": {"interval_seconds": 1},
+        "engines": {"interval_seconds": 1, "targets": [_engine(target) for target in simulated.targets()]},
+        "probes": {"targets": [_probe(target) for target in simulated.targets()]},
+    }
     try:
-        base = load(
-            flags={
-                "web": {"listen_address": listen},
-                "log": {"level": log_level, "format": log_format},
-                "discovery": {"loopback": False},
-                "engines": {"interval_seconds": 1},
-                "host": {"interval_seconds": 1},
-            },
-            environment={},
-        )
+        settings = load(flags=flags, environment={})
     except ConfigError as error:
         fail(str(error))
-    logs.configure(base.log.level, base.log.format)
-    simulated = ThreadedNode(seed=seed, scenario=scenario, scenario_seconds=seconds)
-    simulated.start()
-    settings = base.model_copy(
-        update={
-            "engines": base.engines.watching(simulated.targets()),
-            "probes": base.probes.probing(simulated.targets(), interval_seconds=10),
-        }
-    )
-    node = Node(gpus=simulated.gpus, host=simulated, links=simulated.links, simulated=True)
+    logs.configure(settings.log.level, settings.log.format)
+    node = Node(gpus=simulated.gpus, host=simulated.host, links=simulated.links, simulated=True)
     live(lambda: Daemon(settings, lambda: settings, node=node))
+
+
+def _engine(target: "EngineTarget") -> dict[str, Any]:
+    """A simulated engine as its operator would configure it."""
+    facts = {name: value for name, value in asdict(target.facts).items() if value is not None}
+    return {"name": target.engine, "url": target.url, "gpus": target.gpus, "slo": asdict(target.slo), **facts}
+
+
+def _probe(target: "EngineTarget") -> dict[str, Any]:
+    return {"name": target.engine, "url": target.url, "engine": target.engine, "interval_seconds": 10}

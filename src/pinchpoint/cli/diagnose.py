@@ -98,7 +98,7 @@ async def _watch(urls: list[str], seconds: float) -> "tuple[Sequence[EngineTarge
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             fail(f"{first['msg'].removeprefix('Value error, ')}")
-        targets = tuple(given) or await find_engines(session, settings.discovery)
+        targets = tuple(given) or await find_engines(session)
         if not targets:
             return (), []
         board.expect_engines(targets, time.monotonic())

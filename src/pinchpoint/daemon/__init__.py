@@ -12,6 +12,7 @@ import platform
 import signal
 import time
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -55,7 +56,7 @@ class Daemon:
         self.scheduler = Scheduler()
         self.lag = LoopLag(clock)
         self.board = Board(settings, self.node.gpus, self.node.links)
-        self.observer = Observer(self.scheduler, self.board, self.node.host, self.lag, clock)
+        self.observer = Observer(self.scheduler, self.board, self.node.host, self.lag, clock, self._own_ports)
         self.decider = Decider(settings)
         self.teller = Teller()
         self.web = WebServer(settings.web, self.teller.published, self.reload, self.teller.ready)
@@ -77,6 +78,9 @@ class Daemon:
 
     def stop(self) -> None:
         self._stopping.set()
+
+    def _own_ports(self) -> set[int]:
+        return {port for url in self.web.addresses if (port := urlsplit(url).port) is not None}
 
     async def tick(self) -> None:
         """Observe what the sources have, decide and render in the deciding thread, publish."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,20 +25,14 @@ class GpuSourceLike(Protocol):
     def gpus_visible(self) -> int | None: ...
 
 
-class HostSourceLike(Protocol):
-    """Reads the host's counters; may touch files, so it is called in a thread."""
-
-    def read(self, now: float) -> HostReading: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     gpus: GpuSourceLike
-    host: HostSourceLike
+    host: Callable[[float], HostReading]  # may read files, so it is called in a thread
     links: tuple[PeerLink, ...] = ()
     simulated: bool = False
 
 
 def this_node(settings: Settings) -> Node:
     """The machine that the daemon runs on. Calls nothing of NVML yet."""
-    return Node(gpus=GpuSource(settings.gpu), host=HostSource(settings.host))
+    return Node(gpus=GpuSource(settings.gpu), host=HostSource(settings.host).read)

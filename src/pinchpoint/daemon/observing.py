@@ -6,7 +6,7 @@ The runner measures, the source works: duration and success are taken here, once
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import aiohttp
@@ -15,9 +15,8 @@ import structlog
 from pinchpoint.config import Settings
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.lag import LoopLag
-from pinchpoint.daemon.node import HostSourceLike
 from pinchpoint.scheduler import Scheduler
-from pinchpoint.snapshot import Absence, EngineTarget, ProbeOutcome
+from pinchpoint.snapshot import Absence, EngineTarget, HostReading, ProbeOutcome
 from pinchpoint.sources.discovery import find_engines
 from pinchpoint.sources.engine import EngineScraper
 from pinchpoint.sources.probe import Prober
@@ -40,13 +39,20 @@ class Observer:
     """The jobs of engines, probes, host and discovery."""
 
     def __init__(
-        self, scheduler: Scheduler, board: Board, host: HostSourceLike, lag: LoopLag, clock: Callable[[], float]
+        self,
+        scheduler: Scheduler,
+        board: Board,
+        read_host: Callable[[float], HostReading],
+        lag: LoopLag,
+        clock: Callable[[], float],
+        own_ports: Callable[[], Collection[int]],
     ) -> None:
         self._scheduler = scheduler
         self._board = board
-        self._host = host
+        self._read_host_now = read_host
         self._lag = lag
         self._clock = clock
+        self._own_ports = own_ports
         self._session: aiohttp.ClientSession | None = None
         self._scraped: dict[str, EngineTarget] = {}
         self._probers: dict[str, tuple[ProbeTargetSettings, Prober]] = {}
@@ -67,7 +73,7 @@ class Observer:
             self._scheduler.every("host", settings.host.interval_seconds, self._read_host, first_run_at_once=True)
         else:
             self._scheduler.cancel("host")
-        if settings.discovery.loopback:
+        if settings.discovery.looks_on_loopback(len(settings.engines.targets)):
             self._scheduler.every(
                 "discovery", settings.discovery.interval_seconds, self._discover, first_run_at_once=True
             )
@@ -144,13 +150,13 @@ class Observer:
 
     async def _read_host(self) -> None:
         started = self._clock()
-        reading = await asyncio.to_thread(self._host.read, started)
+        reading = await asyncio.to_thread(self._read_host_now, started)
         self._board.put_host(reading, self._clock() - started)
 
     async def _discover(self) -> None:
         assert self._session is not None
         assert self._settings is not None
-        found = await find_engines(self._session, self._settings.discovery)
+        found = await find_engines(self._session, own_ports=self._own_ports())
         now = self._clock()
         for target in found:
             known = self._found.get(target.engine)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from pinchpoint.daemon import Daemon
-from pinchpoint.outputs.web.server import ListenError
+from pinchpoint.outputs.web import ListenError
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

@@ -1,0 +1,142 @@
+"""The configuration: every mistake at once, each with its file, its key and a remedy."""
+
+from pathlib import Path
+
+import pytest
+
+from pinchpoint.config import ConfigError, Settings, load
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "pinchpoint.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def mistakes(file: Path | None = None, **more: object) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load(file, **{"environment": {}, **more})  # type: ignore[arg-type]
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_without_a_file_everything_has_a_default_and_nothing_hosted_is_called() -> None:
+    settings = load(environment={})
+    assert settings.gpu.enabled
+    assert settings.discovery.looks_on_loopback(configured_engines=0)
+    assert not settings.engines.targets
+    assert not settings.probes.targets
+
+
+def test_three_mistakes_give_three_messages_with_file_line_key_and_remedy(tmp_path: Path) -> None:
+    file = write(tmp_path, "web:\n  listen_adress: ':1'\ntick_seconds: fast\nengines:\n  interval_seconds: 0.01\n")
+    messages = mistakes(file)
+    assert len(messages) == 3
+    unknown = next(message for message in messages if "listen_adress" in message)
+    assert unknown == f"{file}:2: web.listen_adress: is no setting; did you mean `listen_address`?"
+    wrong_type = next(message for message in messages if "tick_seconds" in message)
+    assert wrong_type.startswith(f"{file}:3: tick_seconds: input should be a valid number")
+    assert "Seconds between two ticks" in wrong_type
+    out_of_range = next(message for message in messages if "interval_seconds" in message)
+    assert out_of_range.startswith(f"{file}:5: engines.interval_seconds: input should be greater than or equal to")
+    assert all("\n" not in message for message in messages)
+
+
+def test_a_mistake_in_a_list_names_the_entry_and_its_line(tmp_path: Path) -> None:
+    file = write(
+        tmp_path, "engines:\n  targets:\n    - name: a\n      url: http://h:1\n    - name: b\n      ulr: http://h:2\n"
+    )
+    messages = mistakes(file)
+    assert any(
+        message.startswith(f"{file}:6: engines.targets.1.ulr: is no setting; did you mean `url`?")
+        for message in messages
+    )
+    assert any(message.startswith(f"{file}:5: engines.targets.1.url: is missing; add `url:`") for message in messages)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("web: [1\n", "is no valid YAML"),
+        ("- a\n- b\n", "is no mapping of sections; start with a section"),
+        ("just words\n", "is no mapping of sections"),
+        ("1: {}\n", "is no mapping of sections"),
+        ("web: !!python/object/apply:os.system ['true']\n", "is no valid YAML"),
+        ("a: &a [*a]\n", "a: is no setting"),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_one_line(tmp_path: Path, text: str, expected: str) -> None:
+    file = write(tmp_path, text)
+    (message,) = mistakes(file)
+    assert message.startswith(str(file))
+    assert expected in message
+
+
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    assert "no such file" in mistakes(tmp_path / "absent.yaml")[0]
+    assert "directory" in mistakes(tmp_path)[0]
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    assert "is not UTF-8 text" in mistakes(tmp_path / "binary")[0]
+    (tmp_path / "huge").write_bytes(b"#" * (2 << 20))
+    assert "larger than 1 MiB" in mistakes(tmp_path / "huge")[0]
+
+
+def test_an_empty_file_is_the_defaults(tmp_path: Path) -> None:
+    assert load(write(tmp_path, "# nothing\n"), environment={}).tick_seconds == Settings().tick_seconds
+
+
+def test_flags_beat_the_environment_and_the_environment_beats_the_file(tmp_path: Path) -> None:
+    file = write(tmp_path, "web:\n  listen_address: ':1'\n  max_requests: 7\ntick_seconds: 3\n")
+    variables = {"PINCHPOINT_WEB__LISTEN_ADDRESS": ":2", "PINCHPOINT_TICK_SECONDS": "4"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        settings = load(file, flags={"web": {"listen_address": ":3"}})
+    assert settings.web.listen_address == ":3"
+    assert settings.web.max_requests == 7
+    assert settings.tick_seconds == 4
+
+
+def test_a_misspelt_variable_is_a_mistake() -> None:
+    (message,) = mistakes(environment={"PINCHPOINT_WEBB__LISTEN_ADDRESS": ":1", "HOME": "/"})
+    assert message == "environment PINCHPOINT_WEBB__LISTEN_ADDRESS: is no setting; did you mean `web`?"
+
+
+def test_a_bad_value_in_a_variable_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PINCHPOINT_TICK_SECONDS", "soon")
+    with pytest.raises(ConfigError, match="environment PINCHPOINT_TICK_SECONDS: tick_seconds: input should be"):
+        load()
+
+
+def test_a_secret_comes_from_the_secrets_folder_and_never_prints(tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    (secrets / "PINCHPOINT_TICK_SECONDS").write_text("2\n")
+    assert load(secrets=secrets, environment={}).tick_seconds == 2
+    file = write(tmp_path, "probes:\n  targets:\n    - {name: a, url: 'http://h:1', api_key: s3cret-key}\n")
+    assert "s3cret-key" not in repr(load(file, environment={}))
+    file = write(tmp_path, "probes:\n  targets:\n    - {name: a, url: 'http://h:1', api_key: [s3cret-key]}\n")
+    assert "s3cret-key" not in "\n".join(mistakes(file))
+
+
+def test_a_secrets_folder_that_is_not_there_is_said() -> None:
+    assert mistakes(secrets=Path("/nowhere/at/all")) == [
+        "/nowhere/at/all: is no folder; name the secrets folder, or leave it out"
+    ]
+
+
+def test_every_setting_says_what_it_means() -> None:
+    """Each field documents its unit, its default and the reason of the default: --help, errors and docs use it."""
+    from pydantic import BaseModel
+
+    def undocumented(model: type[BaseModel], path: str) -> list[str]:
+        found = []
+        for name, field in model.model_fields.items():
+            kinds = [field.annotation, *getattr(field.annotation, "__args__", ())]
+            nested = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+            for kind in nested:
+                found += undocumented(kind, f"{path}{name}.")
+            if not nested and not field.description:
+                found.append(f"{path}{name}")
+        return found
+
+    assert undocumented(Settings, "") == []
