@@ -82,6 +82,7 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
 
 def test_an_empty_file_is_the_defaults(tmp_path: Path) -> None:
     assert load(write(tmp_path, "# nothing\n"), environment={}).tick_seconds == Settings().tick_seconds
+    assert load(write(tmp_path, "gpu:\nweb:\n"), environment={}).gpu == Settings().gpu
 
 
 def test_flags_beat_the_environment_and_the_environment_beats_the_file(tmp_path: Path) -> None:

@@ -165,7 +165,8 @@ def _read_file(file: Path) -> tuple[Mapping[str, Any], Mapping[tuple[str | int, 
         raise ConfigError(
             (Problem(str(file), "", "is no mapping of sections", "start with a section, such as `web:`"),)
         )
-    return content, dict(_key_lines(node, (), set()))
+    given = {section: value for section, value in content.items() if value is not None}  # `gpu:` alone is the defaults
+    return given, dict(_key_lines(node, (), set()))
 
 
 def _key_lines(

@@ -1,1 +1,11 @@
-"""To be written."""
+"""DECIDE, pure: which conditions a human is told of, and how urgently.
+
+``catalogue`` holds the alerts; ``rules_file`` writes them as Prometheus rules. Is not: a sender, nor a second rule
+engine: Prometheus evaluates the rules and Alertmanager delivers.
+"""
+
+from pinchpoint.alerting.alert import Alert, Severity
+from pinchpoint.alerting.catalogue import ALERTS
+from pinchpoint.alerting.rules_file import rules_file
+
+__all__ = ["ALERTS", "Alert", "Severity", "rules_file"]

@@ -38,4 +38,4 @@ def judge_scaling(diagnosis: Diagnosis) -> Scaling:
     if diagnosis.bottleneck in _BY_CLASS:
         helps, reason = _BY_CLASS[diagnosis.bottleneck]
         return Scaling(more_gpus_help=helps, reason=reason)
-    return Scaling(more_gpus_help=None, reason=f"class {diagnosis.bottleneck} does not tell")
+    return Scaling(more_gpus_help=None, reason="what is known does not tell")

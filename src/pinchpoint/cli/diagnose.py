@@ -76,7 +76,6 @@ def _watched(urls: list[str], seconds: float) -> dict[str, Any]:
 
 
 async def _watch(urls: list[str], seconds: float) -> "tuple[Sequence[EngineTarget], list[Snapshot]]":
-    import aiohttp
     from pydantic import ValidationError
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TimeRemainingColumn
@@ -85,14 +84,14 @@ async def _watch(urls: list[str], seconds: float) -> "tuple[Sequence[EngineTarge
     from pinchpoint.daemon.board import Board
     from pinchpoint.daemon.node import this_node
     from pinchpoint.sources.discovery import find_engines
-    from pinchpoint.sources.engine import EngineScraper
+    from pinchpoint.sources.engine import EngineScraper, open_session
     from pinchpoint.sources.engine.settings import EngineSettings
 
     settings = Settings()
     node = this_node(settings)
     board = Board(settings, node.gpus, node.links)
     snapshots: list[Snapshot] = []
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+    async with open_session() as session:
         try:
             given = [EngineSettings(name=url.split("://")[-1].rstrip("/"), url=url).target() for url in urls]
         except ValidationError as error:

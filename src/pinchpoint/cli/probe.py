@@ -42,9 +42,7 @@ def probe(
             continue
         if "://" not in target:
             known = f"configured are: {', '.join(configured) or 'none'}"
-            fail(
-                f"{target}: neither a URL nor a configured target ({known}); write http://HOST:PORT or name --config.file"
-            )
+            fail(f"{target}: neither a URL nor a configured target ({known}); write http://HOST:PORT")
         given: dict[str, Any] = {"name": target, "url": target, "model": model}
         if api_key_file:
             given["api_key_file"] = api_key_file

@@ -143,6 +143,7 @@ class Daemon:
     async def _drain(self) -> None:
         log.info("pinchpoint is ending")
         self.lag.stop()
+        self.observer.abandon_probes()
         await asyncio.gather(self.scheduler.drain(DRAIN_SECONDS), self.web.stop())
         await self.observer.close()
         await asyncio.to_thread(self.node.gpus.stop)

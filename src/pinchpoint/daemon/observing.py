@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 
 import aiohttp
 import structlog
@@ -16,9 +17,9 @@ from pinchpoint.config import Settings
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.scheduler import Scheduler
-from pinchpoint.snapshot import Absence, EngineTarget, HostReading, ProbeOutcome
+from pinchpoint.snapshot import EngineTarget, HostReading, ProbeOutcome
 from pinchpoint.sources.discovery import find_engines
-from pinchpoint.sources.engine import EngineScraper
+from pinchpoint.sources.engine import EngineScraper, open_session
 from pinchpoint.sources.probe import Prober
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
@@ -57,15 +58,12 @@ class Observer:
         self._scraped: dict[str, EngineTarget] = {}
         self._probers: dict[str, tuple[ProbeTargetSettings, Prober]] = {}
         self._found: dict[str, _Found] = {}
-        self._was_down: set[str] = set()
         self._settings: Settings | None = None
 
     async def apply(self, settings: Settings) -> None:
         """Starts, changes and ends jobs so that they match ``settings``. Readings of what stays are kept."""
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None)
-            )
+            self._session = open_session()
         before, self._settings = self._settings, settings
         self._follow_engines(settings, anew=before is not None and before.engines != settings.engines)
         await self._follow_probes(settings)
@@ -80,6 +78,11 @@ class Observer:
         else:
             self._scheduler.cancel("discovery")
             self._found.clear()
+
+    def abandon_probes(self) -> None:
+        """Cancels probes under way: a generation may take a minute, and nobody waits for its result any more."""
+        for name in self._probers:
+            self._scheduler.cancel(f"probe/{name}")
 
     async def close(self) -> None:
         """Ends every connection. The jobs are the scheduler's to end, before."""
@@ -97,7 +100,6 @@ class Observer:
         for gone in self._scraped.keys() - targets.keys():
             self._scheduler.cancel(f"engine/{gone}")
             del self._scraped[gone]
-            self._was_down.discard(gone)
         self._board.expect_engines(targets.values(), self._clock())
         for name, target in targets.items():
             if anew or self._scraped.get(name) != target:
@@ -112,19 +114,9 @@ class Observer:
             started = self._clock()
             outcome = await scraper.scrape(self._clock)
             self._board.put_engine(target.engine, outcome, self._clock() - started)
-            self._log_change(target, outcome if isinstance(outcome, Absence) else None)
 
         interval = settings.engines.interval_seconds
         self._scheduler.every(f"engine/{target.engine}", interval, scrape, first_run_at_once=True)
-
-    def _log_change(self, target: EngineTarget, absence: Absence | None) -> None:
-        """One line on loss, one on return."""
-        if absence and target.engine not in self._was_down:
-            self._was_down.add(target.engine)
-            log.warning("engine lost", engine=target.engine, reason=str(absence.reason), detail=absence.detail)
-        elif absence is None and target.engine in self._was_down:
-            self._was_down.discard(target.engine)
-            log.info("engine back", engine=target.engine, url=target.url)
 
     async def _follow_probes(self, settings: Settings) -> None:
         wanted = {target.name: target for target in settings.probes.targets}
@@ -139,7 +131,7 @@ class Observer:
                 prober = Prober(target, self._clock, loop_lag=self._lag.since)
                 self._probers[name] = (target, prober)
                 self._scheduler.every(
-                    f"probe/{name}", target.interval_seconds, lambda p=prober: self._probe(p), first_run_at_once=True
+                    f"probe/{name}", target.interval_seconds, partial(self._probe, prober), first_run_at_once=True
                 )
 
     async def _probe(self, prober: Prober) -> None:

@@ -30,7 +30,7 @@ def live(build: Callable[[], Daemon]) -> NoReturn:
     try:
         runner.run(_run(build))
     except ListenError as error:
-        print(f"pinchpoint: {error}", file=sys.stderr)
+        sys.stderr.write(f"pinchpoint: {error}\n")
         code = 2
     except KeyboardInterrupt:
         code = 130

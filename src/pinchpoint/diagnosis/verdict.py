@@ -68,6 +68,7 @@ class Diagnosis:
     runner_up: Bottleneck | None = None
     scores: Mapping[Bottleneck, float] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
+    contradicted_by: tuple[Evidence, ...] = ()  # what lowered the score of the class, or ruled out the others
     missing: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = ()
     signals: Mapping[str, float] = field(default_factory=dict)
@@ -78,10 +79,12 @@ class Settled:
     """A diagnosis after hysteresis: what is shown, exported and paged on.
 
     ``diagnosis.bottleneck`` is the class that holds since ``since``; ``candidate`` a different class that has been seen
-    since ``candidate_since`` and has not lasted long enough to take over.
+    since ``candidate_since`` and has not lasted long enough to take over. ``contested_since``: since when the held
+    class itself has not been seen.
     """
 
     diagnosis: Diagnosis
     since: float
     candidate: Bottleneck | None = None
     candidate_since: float | None = None
+    contested_since: float | None = None

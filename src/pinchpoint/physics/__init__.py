@@ -1,1 +1,33 @@
-"""To be written."""
+"""What a model and a card can do: published peaks, shapes of models, the roofline. Pure, each with its source.
+
+Is not: a model of any running engine. Nothing here knows an efficiency, a queue or a clock; what a real engine makes of
+these limits is measured by the sources or played by the simulator.
+"""
+
+from pinchpoint.physics.gpus import GPUS, Gpu, gpu_by_name
+from pinchpoint.physics.models import LLAMA_3_1_8B, LLAMA_3_3_70B, QWEN_2_5_7B, QWEN_2_5_14B, ModelShape
+from pinchpoint.physics.roofline import (
+    attention_flops,
+    decode_step_seconds,
+    dense_flops,
+    kv_budget_bytes,
+    prefill_seconds,
+    roofline_seconds,
+)
+
+__all__ = [
+    "GPUS",
+    "LLAMA_3_1_8B",
+    "LLAMA_3_3_70B",
+    "QWEN_2_5_7B",
+    "QWEN_2_5_14B",
+    "Gpu",
+    "ModelShape",
+    "attention_flops",
+    "decode_step_seconds",
+    "dense_flops",
+    "gpu_by_name",
+    "kv_budget_bytes",
+    "prefill_seconds",
+    "roofline_seconds",
+]

@@ -1,1 +1,36 @@
-"""To be written."""
+"""A node that is not there: engines that batch as vLLM does, behind real HTTP, on simulated GPUs and a simulated host.
+
+It emits what a real node shows (``/metrics``, the API, GPU and host readings) and keeps to itself why: efficiencies,
+overheads and noise come from a seed. Time is virtual (``SimulatedMachine``, ``write_recording``) or real
+(``SimulatedNode``).
+
+Is not: a judge by itself, and not a model of any model: the text is filler. It never sees the diagnosis that is judged
+by it.
+"""
+
+from pinchpoint.simulator.engine import SimulatedEngine
+from pinchpoint.simulator.exposition import render
+from pinchpoint.simulator.machine import SimulatedMachine
+from pinchpoint.simulator.node import SimulatedNode
+from pinchpoint.simulator.recording import write_recording
+from pinchpoint.simulator.scenarios import DEMO, SCENARIOS, Scenario
+from pinchpoint.simulator.server import EngineServer
+from pinchpoint.simulator.spec import EngineSpec
+from pinchpoint.simulator.threaded import ThreadedNode
+from pinchpoint.simulator.workload import Lengths, Workload
+
+__all__ = [
+    "DEMO",
+    "SCENARIOS",
+    "EngineServer",
+    "EngineSpec",
+    "Lengths",
+    "Scenario",
+    "SimulatedEngine",
+    "SimulatedMachine",
+    "SimulatedNode",
+    "ThreadedNode",
+    "Workload",
+    "render",
+    "write_recording",
+]

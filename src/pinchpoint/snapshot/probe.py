@@ -67,6 +67,7 @@ class ProbeReading:
     detail: str = ""  # one redacted line: what the server said
     remedy: str = ""  # one line: what to do
     ttft_seconds: float | None = None
+    ttfc_seconds: float | None = None  # to the first visible content: later than TTFT when the model reasons first
     tpot_seconds: float | None = None
     duration_seconds: float | None = None
     phases: Mapping[str, float] = field(default_factory=dict)

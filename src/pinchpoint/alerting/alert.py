@@ -1,0 +1,47 @@
+"""What an alert is."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+DASHBOARD = "pinchpoint-overview"  # the uid of the overview dashboard
+_RUNBOOKS = "https://github.com/pinchpoint/pinchpoint/blob/main/alerts/runbooks"
+
+
+class Severity(StrEnum):
+    """What a human does: get up (critical), work on it today (warning), nothing (info), or miss it (none: watchdog)."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """One Prometheus alert.
+
+    ``expr`` is PromQL over names of the metric table. ``for_seconds``: how long it must hold before the alert fires;
+    ``keep_firing_for_seconds``: how long it must be over before the alert ends. ``summary`` is one static sentence;
+    ``description`` is a template with the value and the remedy. ``panel_variables`` are labels that the dashboard link
+    carries over. The value is never a label: it would make a new alert at each evaluation.
+    """
+
+    name: str
+    expr: str
+    severity: Severity
+    summary: str
+    description: str
+    for_seconds: int = 0
+    keep_firing_for_seconds: int = 0
+    panel_variables: tuple[str, ...] = ()
+
+    @property
+    def runbook(self) -> str:
+        """Where it is written what to do."""
+        return f"{_RUNBOOKS}/{self.name}.md"
+
+    @property
+    def dashboard(self) -> str:
+        """The dashboard's path on a Grafana, opened at what the alert is about."""
+        query = "&".join(f"var-{label}={{{{ $labels.{label} }}}}" for label in self.panel_variables)
+        return f"/d/{DASHBOARD}" + (f"?{query}" if query else "")

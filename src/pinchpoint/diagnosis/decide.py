@@ -1,0 +1,68 @@
+"""From a window to one class: gates first, then the best score, else an honest unknown."""
+
+from collections.abc import Sequence
+
+from pinchpoint.diagnosis.judgement import Judgement, ramp
+from pinchpoint.diagnosis.rules import AT_ONCE, OVER_TIME, unknown
+from pinchpoint.diagnosis.signals import Signals, signals_of
+from pinchpoint.diagnosis.thresholds import Thresholds
+from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis
+from pinchpoint.snapshot import Window
+
+
+def diagnose(window: Window, engine: str, now: float, thresholds: Thresholds) -> Diagnosis:
+    """Names the bottleneck of one engine at ``now`` (same clock as the window).
+
+    Hardware, freshness and sleep come first and need one tick. Then idle, stalled and healthy settle the matter in
+    this order; otherwise the class with the highest score is named, if it reaches ``name_score``. Raises on no reading.
+    """
+    signals = signals_of(window, engine, now, thresholds)
+    rules = AT_ONCE if signals.load.scrapes < thresholds.min_scrapes else (*AT_ONCE, *OVER_TIME)
+    weighed = [rule(signals, thresholds) for rule in rules]
+    verdict = _first_gate(weighed) or _best(weighed, thresholds) or unknown(signals, thresholds, weighed)
+    scores = {judgement.bottleneck: judgement.score for judgement in weighed if judgement.score is not None}
+    runner_up = _runner_up(verdict.bottleneck, scores)
+    return Diagnosis(
+        engine=engine,
+        at=now,
+        bottleneck=verdict.bottleneck,
+        why=verdict.why,
+        confidence_ratio=_confidence(verdict, scores.get(runner_up, 0.0) if runner_up else 0.0, signals, thresholds),
+        runner_up=runner_up,
+        scores=scores,
+        evidence=verdict.evidence,
+        contradicted_by=verdict.contradicted_by,
+        missing=verdict.missing,
+        advice=verdict.advice,
+        signals=signals.numbers(),
+    )
+
+
+def _first_gate(weighed: Sequence[Judgement]) -> Judgement | None:
+    return next((judgement for judgement in weighed if judgement.gate), None)
+
+
+def _best(weighed: Sequence[Judgement], thresholds: Thresholds) -> Judgement | None:
+    best = max(weighed, key=lambda judgement: judgement.score or 0.0)
+    return best if (best.score or 0.0) >= thresholds.name_score else None
+
+
+def _runner_up(named: Bottleneck, scores: dict[Bottleneck, float]) -> Bottleneck | None:
+    """The next best class that has anything to say for itself."""
+    others = {bottleneck: score for bottleneck, score in scores.items() if bottleneck is not named and score >= 0.1}
+    return max(others, key=lambda bottleneck: others[bottleneck], default=None)
+
+
+def _confidence(verdict: Judgement, rival: float, signals: Signals, thresholds: Thresholds) -> float:
+    """How far to trust the answer (0..1): the score, reduced
+
+    - to half when the runner-up is as good, not at all when it is 0.4 behind;
+    - by a tenth for each missing signal of the class, to 0.6 at most;
+    - to half at the fewest scrapes, not at all from ``full_scrapes`` (what one tick can tell is not reduced).
+    """
+    score = verdict.score or 0.0
+    margin = 0.5 + 0.5 * ramp(score - rival, 0.0, 0.4)
+    known = max(0.6, 1.0 - 0.1 * len(verdict.missing))
+    at_once = verdict.bottleneck in (Bottleneck.NO_DATA, Bottleneck.SLEEPING)
+    amount = 1.0 if at_once else 0.5 + 0.5 * ramp(signals.load.scrapes, 0.0, thresholds.full_scrapes)
+    return round(score * margin * known * amount, 4)

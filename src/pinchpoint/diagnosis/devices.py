@@ -1,0 +1,109 @@
+"""How the engine's own GPUs fare. NVML utilisation is a share of time with a kernel resident, never a share of peak."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pinchpoint.diagnosis.rates import known, mean
+from pinchpoint.snapshot import GpuReading, GpuState, Snapshot, ThrottleReason
+
+FAULT_THROTTLES = (
+    ThrottleReason.HW_SLOWDOWN,
+    ThrottleReason.HW_THERMAL_SLOWDOWN,
+    ThrottleReason.HW_POWER_BRAKE,
+    ThrottleReason.SW_THERMAL_SLOWDOWN,
+)
+POWER_CAP = (ThrottleReason.SW_POWER_CAP,)
+# NVIDIA's Xid catalogue: 48 double-bit ECC, 64 row-remap failure, 74 NVLink, 79 fallen off the bus, 94/95 contained and
+# uncontained ECC, 119/120 GSP timeout, 154 recovery needed. Application errors (13, 31, 43, 45) are not the card's.
+SERIOUS_XIDS = ("48", "64", "74", "79", "94", "95", "119", "120", "154")
+
+Readings = Mapping[str, Sequence[GpuReading]]  # by GPU index, oldest first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Devices:
+    """Means over the engine's GPUs and the window unless named otherwise. ``None`` is unknown."""
+
+    declared: bool = False  # the operator said which GPUs are the engine's; else the only engine has them all
+    sick: tuple[GpuReading, ...] = ()  # lost, hung or in need of a reset at the newest tick
+    gpus: float | None = None
+    gpus_sick: float | None = None
+    gpu_utilization_ratio: float | None = None
+    gpu_sm_active_ratio: float | None = None
+    gpu_tensor_active_ratio: float | None = None
+    gpu_dram_active_ratio: float | None = None
+    gpu_power_ratio: float | None = None  # of the power limit
+    gpu_clock_ratio: float | None = None  # SM clock over its maximum, the slowest GPU
+    gpu_fault_throttle_share: float | None = None  # readings with a fault throttle, the worst GPU
+    gpu_power_cap_share: float | None = None  # readings at the software power cap: normal under load
+    gpu_uncorrectable_errors: float | None = None  # within the window
+    gpu_serious_xids: float | None = None  # within the window
+
+
+def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, ...]) -> Devices:
+    """The GPUs ``declared`` for the engine; without a declaration all of them when it is the only engine, else none."""
+    if not snapshots or (not declared and snapshots[-1].engine_names() != (engine,)):
+        return Devices()
+    found: dict[str, dict[float, GpuReading]] = {}
+    for snapshot in snapshots:
+        for gpu in snapshot.gpus:
+            if not declared or gpu.gpu in declared:
+                found.setdefault(gpu.gpu, {})[gpu.at] = gpu
+    if not found:
+        return Devices()
+    latest = [gpu for gpu in snapshots[-1].gpus if gpu.gpu in found]
+    sick = tuple(gpu for gpu in latest if not gpu.up and gpu.state is not GpuState.ACCESS_DENIED)
+    readings = {index: tuple(by_time.values()) for index, by_time in found.items()}
+    up = [gpu for history in readings.values() for gpu in history if gpu.up]
+    return Devices(
+        declared=bool(declared),
+        sick=sick,
+        gpus=float(len(found)),
+        gpus_sick=float(len(sick)),
+        gpu_utilization_ratio=mean([gpu.utilization_ratio for gpu in up]),
+        gpu_sm_active_ratio=mean([gpu.sm_active_ratio for gpu in up]),
+        gpu_tensor_active_ratio=mean([gpu.tensor_active_ratio for gpu in up]),
+        gpu_dram_active_ratio=mean([gpu.dram_active_ratio for gpu in up]),
+        gpu_power_ratio=mean([_ratio(gpu.power_watts, gpu.power_limit_watts) for gpu in up]),
+        gpu_clock_ratio=min(_per_gpu(readings, _clock_ratio), default=None),
+        gpu_fault_throttle_share=max(_per_gpu(readings, lambda gpu: _active(gpu, FAULT_THROTTLES)), default=None),
+        gpu_power_cap_share=max(_per_gpu(readings, lambda gpu: _active(gpu, POWER_CAP)), default=None),
+        gpu_uncorrectable_errors=_increase(readings, lambda gpu: gpu.ecc_errors_total.get("uncorrectable")),
+        gpu_serious_xids=_increase(readings, _serious_xids),
+    )
+
+
+def _per_gpu(readings: Readings, pick: Callable[[GpuReading], float | None]) -> list[float]:
+    means = (mean([pick(gpu) for gpu in history if gpu.up]) for history in readings.values())
+    return [value for value in means if value is not None]
+
+
+def _increase(readings: Readings, pick: Callable[[GpuReading], float | None]) -> float | None:
+    """Increase of a counter since the window began, all GPUs together; a counter that fell began anew."""
+    rises = []
+    for history in readings.values():
+        values = [value for gpu in history if (value := known(pick(gpu))) is not None]
+        if values:
+            rises.append(max(0.0, values[-1] - values[0]))
+    return known(sum(rises)) if rises else None
+
+
+def _clock_ratio(gpu: GpuReading) -> float | None:
+    domain = "sm" if "sm" in gpu.clock_hertz else "graphics"
+    return _ratio(gpu.clock_hertz.get(domain), gpu.clock_max_hertz.get(domain))
+
+
+def _active(gpu: GpuReading, reasons: Sequence[ThrottleReason]) -> float | None:
+    """1 when any of these throttles is active, else 0; ``None`` when the card tells of none."""
+    flags = [value for reason in reasons if (value := known(gpu.throttle_active.get(reason))) is not None]
+    return float(any(flag > 0 for flag in flags)) if flags else None
+
+
+def _serious_xids(gpu: GpuReading) -> float | None:
+    """Serious Xids so far. An empty mapping is no Xid: the counter of a code appears with its first event."""
+    return sum(known(gpu.xid_errors_total.get(code)) or 0.0 for code in SERIOUS_XIDS)
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    part, whole = known(part), known(whole)
+    return known(part / whole) if part is not None and whole is not None and whole > 0 else None

@@ -1,0 +1,167 @@
+"""What the engine has to do, what holds it up, and how fast it works it off."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pinchpoint.diagnosis.moments import Moment, moment_of
+from pinchpoint.diagnosis.rates import Histories, histories, known, last_rise, mean, observed, rate
+from pinchpoint.diagnosis.thresholds import Thresholds
+from pinchpoint.snapshot import EngineReading, ReplicaReading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Means over the window unless named otherwise; a share is of the scrapes that say it. ``None`` is unknown."""
+
+    scrapes: float = 0.0
+    span_seconds: float = 0.0
+    requests_running: float | None = None
+    requests_running_last: float | None = None
+    requests_waiting: float | None = None  # for capacity
+    requests_waiting_last: float | None = None
+    requests_deferred: float | None = None  # waiting for something that is no capacity of the engine
+    requests_started_per_second: float | None = None  # first tokens
+    queue_share: float | None = None  # scrapes with a queue, in the window or its newer half, whichever is less
+    queue_wait_seconds: float | None = None  # what a new request may expect: waiting over started per second (Little)
+    queue_held_by_kv_share: float | None = None  # of the scrapes with a queue: its replica's KV cache was full
+    queue_held_by_slots_share: float | None = None  # of the scrapes with a queue: its replica ran max_num_seqs
+    queue_plateau_share: float | None = None  # of the scrapes with a queue: as many ran as ever did
+    queue_kv_cache_usage_ratio: float | None = None  # of the scrapes with a queue: the fullest replica that has one
+    kv_cache_usage_ratio: float | None = None  # the fullest replica
+    kv_cache_usage_peak_ratio: float | None = None
+    kv_full_share: float | None = None
+    preemptions_per_second: float | None = None
+    prompt_tokens_per_second: float | None = None  # computed: what the prefix cache served is no work
+    generation_tokens_per_second: float | None = None
+    prefill_token_share: float | None = None  # computed prompt tokens over all computed tokens
+    step_tokens: float | None = None  # tokens per engine step
+    steps_per_second: float | None = None
+    token_budget_share: float | None = None  # step_tokens over max_num_batched_tokens
+    seconds_without_progress: float | None = None  # since a token counter last moved, at most the span
+    quiet_seconds: float | None = None  # since a request or a token was last seen, at most the span
+
+    @property
+    def moved(self) -> bool | None:
+        """Whether any token was made in the window; ``None`` when no counter tells."""
+        still = self.seconds_without_progress
+        return None if still is None else still < self.span_seconds
+
+    @property
+    def busy(self) -> bool:
+        """Whether the newest scrape shows work."""
+        return (self.requests_running_last or 0) + (self.requests_waiting_last or 0) + (self.requests_deferred or 0) > 0
+
+
+_TOKENS: tuple[Callable[[ReplicaReading], float | None], ...] = (
+    lambda replica: replica.generation_tokens_total,
+    lambda replica: replica.prompt_tokens_total,
+    lambda replica: replica.iteration_tokens.count if replica.iteration_tokens else None,
+)
+
+
+def load_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Load:
+    """The load of one engine from the scrapes of one epoch, oldest first."""
+    if not readings:
+        return Load()
+    moments = [moment_of(reading, thresholds) for reading in readings]
+    queued = [moment for moment in moments if (moment.waiting or 0) > 0]
+    every = histories(readings)
+    span = readings[-1].at - readings[0].at
+    waiting = mean([moment.waiting for moment in moments])
+    started = _started(every)
+    prompt, generation = _computed(every), rate(every, lambda replica: replica.generation_tokens_total)
+    steps = observed(every, lambda replica: replica.iteration_tokens)
+    step_tokens = known(steps.mean) if steps else None
+    budget = readings[-1].facts.max_num_batched_tokens
+    still = _seconds_without_progress(every, readings)
+    peaks = [moment.kv for moment in moments if moment.kv is not None]
+    return Load(
+        scrapes=float(len(readings)),
+        span_seconds=span,
+        requests_running=mean([moment.running for moment in moments]),
+        requests_running_last=moments[-1].running,
+        requests_waiting=waiting,
+        requests_waiting_last=moments[-1].waiting,
+        requests_deferred=moments[-1].deferred,
+        requests_started_per_second=started,
+        queue_share=_queue_share(moments),
+        queue_wait_seconds=_queue_wait(waiting, started, span),
+        queue_held_by_kv_share=_share([moment.held_by_kv for moment in queued]),
+        queue_held_by_slots_share=_share([moment.held_by_slots for moment in queued]),
+        queue_plateau_share=_plateau(queued, thresholds),
+        queue_kv_cache_usage_ratio=mean([moment.queue_kv for moment in queued]),
+        kv_cache_usage_ratio=mean(peaks),
+        kv_cache_usage_peak_ratio=max(peaks, default=None),
+        kv_full_share=_share([moment.kv_full for moment in moments]),
+        preemptions_per_second=rate(every, lambda replica: replica.preemptions_total),
+        prompt_tokens_per_second=prompt,
+        generation_tokens_per_second=generation,
+        prefill_token_share=_ratio(prompt, None if None in (prompt, generation) else (prompt or 0) + (generation or 0)),
+        step_tokens=step_tokens,
+        steps_per_second=_ratio(known(steps.count) if steps else None, span),
+        token_budget_share=_ratio(step_tokens, budget),
+        seconds_without_progress=still,
+        quiet_seconds=_quiet(moments, still),
+    )
+
+
+def _computed(every: Histories) -> float | None:
+    """Prompt tokens computed per second: as the engine says, else all prompt tokens less those the prefix cache hit."""
+    computed = rate(every, lambda replica: replica.prompt_tokens_computed_total)
+    if computed is not None:
+        return computed
+    prompt = rate(every, lambda replica: replica.prompt_tokens_total)
+    hits = rate(every, lambda replica: replica.prefix_cache_hits_total)
+    return None if prompt is None else max(0.0, prompt - (hits or 0.0))
+
+
+def _started(every: Histories) -> float | None:
+    return rate(every, lambda replica: replica.ttft_seconds.count if replica.ttft_seconds else None)
+
+
+def _queue_share(moments: Sequence[Moment]) -> float | None:
+    """The newer half is looked at too, so that a queue that is gone stops counting soon."""
+    flags = [None if moment.waiting is None else moment.waiting > 0 for moment in moments]
+    shares = [share for part in (flags, flags[len(flags) // 2 :]) if (share := _share(part)) is not None]
+    return min(shares, default=None)
+
+
+def _queue_wait(waiting: float | None, started: float | None, span: float) -> float | None:
+    """Little's law. When nothing started in the whole span, a request waits at least that long."""
+    if waiting is None or started is None or span <= 0:
+        return None
+    return known(waiting / max(started, 1.0 / span))
+
+
+def _plateau(queued: Sequence[Moment], thresholds: Thresholds) -> float | None:
+    """How often the queue stood before the same number of running requests: a limit that nobody told us."""
+    running = [moment.running for moment in queued if moment.running is not None]
+    if len(running) < thresholds.plateau_scrapes:
+        return None
+    return _share([count > 0 and count >= thresholds.slots_full_ratio * max(running) for count in running])
+
+
+def _seconds_without_progress(every: Histories, readings: Sequence[EngineReading]) -> float | None:
+    told = [pick for pick in _TOKENS if any(pick(replica) is not None for h in every.values() for _, replica in h)]
+    if not told:
+        return None
+    rises = [at for pick in told if (at := last_rise(every, pick)) is not None]
+    return readings[-1].at - max(rises, default=readings[0].at)
+
+
+def _quiet(moments: Sequence[Moment], still: float | None) -> float | None:
+    """Seconds since the last sign of work; ``None`` when neither requests nor tokens are counted."""
+    counted = any(m.running is not None or m.waiting is not None for m in moments)
+    if not counted and still is None:
+        return None
+    last_busy = max((moment.at for moment in moments if moment.busy), default=None)
+    span = moments[-1].at - moments[0].at
+    return min(span if last_busy is None else moments[-1].at - last_busy, span if still is None else still)
+
+
+def _share(flags: Sequence[bool | None]) -> float | None:
+    return mean([None if flag is None else float(flag) for flag in flags])
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    return known(part / whole) if part is not None and whole is not None and whole > 0 else None

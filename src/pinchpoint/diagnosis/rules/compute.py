@@ -1,0 +1,130 @@
+"""compute: prefill is at what the tensor cores can do.
+
+Claims: first tokens (or the tokens between) are late because prompts keep the GPU computing.
+Decides: objectives missed or a queue; computed prompt tokens dominate all computed tokens; and steps that are
+compute-bound: tensor cores active where that is measured (else model FLOPs over the published peak), and many tokens.
+A step of more tokens than the card's ridge (peak FLOP/s over bandwidth, about 300 in bf16) is paced by compute.
+Supports: inter-token p99 over p50 of 3 and more (prefill breaks into decode; Sarathi-Serve, arXiv 2403.02310), prefill
+time above queue time. NVML utilisation supports nothing (it is a share of time), but a low one contradicts: a GPU that
+is free half of the time is not what everybody waits for.
+Contradicted by: a queue before a full KV cache or full batch slots, tensor cores at rest, low GPU utilisation.
+Fallback: without tensor activity and FLOPs, tokens per step decide, at most 0.85; without token counters it abstains.
+Advice: cache prefixes, tune the token budget, FP8, then another replica.
+"""
+
+from pinchpoint.diagnosis.judgement import Judgement, count, duration, fact, gathered, missing_of, percent, ramp
+from pinchpoint.diagnosis.signals import Signals
+from pinchpoint.diagnosis.strain import strain_of
+from pinchpoint.diagnosis.thresholds import Thresholds
+from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
+
+_ADVICE = (
+    Advice(action="prefix_caching", text="Share prompt prefixes and route by them: a cached token is not computed."),
+    Advice(
+        action="tune_max_num_batched_tokens",
+        text="--max-num-batched-tokens: about 2048 favours time between tokens, above 8192 throughput.",
+    ),
+    Advice(action="fp8_weights", text="FP8 weights and activations double the tensor peak of Hopper and later cards."),
+    Advice(action="add_replica", text="Then another replica: it adds compute."),
+)
+
+
+def compute(signals: Signals, thresholds: Thresholds) -> Judgement:
+    load, devices = signals.load, signals.devices
+    missing = missing_of(
+        prefill_token_share=load.prefill_token_share,
+        step_tokens=load.step_tokens,
+        gpu_tensor_active_ratio=devices.gpu_tensor_active_ratio,
+    )
+    if load.prefill_token_share is None or (load.step_tokens is None and _duty(signals) is None):
+        return Judgement(bottleneck=Bottleneck.COMPUTE, score=None, missing=missing)
+    strain = strain_of(signals, thresholds)
+    suffering = max(strain.first_token, float(strain.inter_token is not None))
+    prefill = ramp(load.prefill_token_share, thresholds.prefill_share_begins, thresholds.prefill_share_certain)
+    less, against = _against(signals, thresholds)
+    return Judgement(
+        bottleneck=Bottleneck.COMPUTE,
+        score=suffering * prefill * _computing(signals, thresholds) * less,
+        why=f"prompts are {percent(load.prefill_token_share)} of the tokens computed and fill the engine's steps",
+        evidence=_evidence(signals, thresholds) + strain.evidence,
+        contradicted_by=against,
+        missing=missing,
+        advice=_ADVICE,
+    )
+
+
+def _duty(signals: Signals) -> float | None:
+    """Share of the tensor peak at work: measured, else model FLOPs over the published peak."""
+    measured = signals.devices.gpu_tensor_active_ratio
+    return measured if measured is not None else signals.model_flops_utilization_ratio
+
+
+def _computing(signals: Signals, thresholds: Thresholds) -> float:
+    """How surely compute paces the steps (0..1)."""
+    duty, steps = _duty(signals), signals.load.step_tokens
+    large = ramp(steps, thresholds.step_tokens_begins, thresholds.step_tokens_certain)
+    if duty is None:
+        return 0.85 * large
+    busy = ramp(duty, thresholds.tensor_active_begins, thresholds.tensor_active_certain)
+    if (
+        duty < thresholds.tensor_active_begins
+    ):  # large steps that leave the tensor cores at rest wait for something else
+        return 0.3 * large
+    return busy if steps is None else (busy + large) / 2
+
+
+def _against(signals: Signals, thresholds: Thresholds) -> tuple[float, tuple[Evidence, ...]]:
+    """What is left of the claim (0..1) by rivals that hold the queue, and what took it away."""
+    load, devices = signals.load, signals.devices
+    held = ramp(load.queue_held_by_kv_share, thresholds.kv_share_begins, thresholds.kv_share_certain)
+    slots = ramp(load.queue_held_by_slots_share, thresholds.slots_share_begins, thresholds.slots_share_certain)
+    util = devices.gpu_utilization_ratio
+    free = util is not None and util < thresholds.gpu_free_ratio
+    less = (1.0 - 0.7 * held) * (1.0 - 0.5 * slots) * (0.2 if free else 1.0) * (0.0 if load.moved is False else 1.0)
+    return less, gathered(
+        fact("queue_held_by_kv_share", load.queue_held_by_kv_share if held else None, "KV full in {value}", percent),
+        fact(
+            "queue_held_by_slots_share",
+            load.queue_held_by_slots_share if slots else None,
+            "slots full in {value}",
+            percent,
+        ),
+        fact("gpu_utilization_ratio", util if free else None, "the GPU works only {value} of the time", percent),
+    )
+
+
+def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
+    load, latency, devices = signals.load, signals.latency, signals.devices
+    usual, worst = latency.inter_token_p50_seconds, latency.inter_token_p99_seconds
+    spread = worst / usual if usual and worst is not None else None
+    broken = spread if spread is not None and spread >= thresholds.itl_spread else None
+    share = latency.prefill_time_share
+    longer = share if share is not None and share > 0.5 else None
+    return gathered(
+        fact(
+            "prefill_token_share",
+            load.prefill_token_share,
+            "prompts are {value} of the tokens computed",
+            percent,
+            thresholds.prefill_share_certain,
+        ),
+        fact(
+            "step_tokens",
+            load.step_tokens,
+            "{value} tokens a step, compute-bound from {threshold}",
+            count,
+            thresholds.step_tokens_certain,
+        ),
+        fact(
+            "gpu_tensor_active_ratio",
+            devices.gpu_tensor_active_ratio,
+            "tensor cores {value} busy",
+            percent,
+            thresholds.tensor_active_certain,
+        ),
+        fact(
+            "model_flops_utilization_ratio", signals.model_flops_utilization_ratio, "{value} of the bf16 peak", percent
+        ),
+        fact("inter_token_p99_seconds", worst if broken else None, "one in 100 tokens takes {value}", duration),
+        fact("prefill_time_share", longer, "prefill is {value} of queue and prefill time", percent),
+    )

@@ -1,0 +1,102 @@
+"""kv_capacity: the memory wall.
+
+Claims: requests wait, or are preempted, because the KV cache has no room.
+Decides: KV usage at ``kv_full_ratio`` (or no room for one more request of the mean size) AND a queue on the same
+replica, or preemptions. Each alone is nothing: a full cache without a queue is memory in use, and a queue before a free
+cache has another cause. The waiting that counts is for capacity, where the engine tells its reasons.
+Supports: preemption, which vLLM does only when it is out of blocks.
+Contradicted by: batch slots that are full too, without preemption (then more memory would admit nobody); counters that
+stand still (gauges freeze at their last value).
+Fallback: preemptions alone, with KV usage unknown or not seen full, give at most 0.6; without either it abstains.
+Thresholds: .90 as in vllm-doctor and pping-lang, with a queue or preemption as in inferpilot; llm-d's .80 is for
+planning. Advice: fp8 KV cache, a larger share of the memory, smaller weights, then another replica. Lowering
+max-model-len is not among them: it creates no blocks.
+"""
+
+from pinchpoint.diagnosis.judgement import Judgement, count, either, fact, gathered, missing_of, percent, ramp
+from pinchpoint.diagnosis.signals import Signals
+from pinchpoint.diagnosis.strain import strain_of
+from pinchpoint.diagnosis.thresholds import Thresholds
+from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
+
+_ADVICE = (
+    Advice(
+        action="fp8_kv_cache",
+        text="--kv-cache-dtype fp8 halves each token's KV: about twice the requests. Check quality.",
+    ),
+    Advice(
+        action="raise_gpu_memory_utilization", text="Raise --gpu-memory-utilization if the card has memory to spare."
+    ),
+    Advice(action="quantize_weights", text="Smaller weights (FP8, INT4) leave more of the card to the KV cache."),
+    Advice(action="add_replica", text="Then another replica: it brings a KV cache of its own."),
+)
+
+
+def kv_capacity(signals: Signals, thresholds: Thresholds) -> Judgement:
+    load = signals.load
+    preempting = ramp(load.preemptions_per_second, 0.0, thresholds.preemptions_per_second)
+    missing = missing_of(
+        kv_cache_usage_ratio=load.kv_cache_usage_ratio,
+        requests_waiting=load.requests_waiting,
+        preemptions_per_second=load.preemptions_per_second,
+    )
+    if load.kv_cache_usage_ratio is None and not preempting:
+        return Judgement(bottleneck=Bottleneck.KV_CAPACITY, score=None, missing=missing)
+    strain = strain_of(signals, thresholds)
+    held = ramp(load.queue_held_by_kv_share, thresholds.kv_share_begins, thresholds.kv_share_certain) * strain.queue
+    thrash = preempting * (0.6 + 0.3 * ramp(load.kv_full_share, 0.0, thresholds.kv_share_begins))
+    score, against = either(0.9 * held, thrash), []
+    slots = fact(
+        "queue_held_by_slots_share", load.queue_held_by_slots_share, "batch slots full in {value} of the queue", percent
+    )
+    if slots and not preempting and (slots.value or 0) >= thresholds.slots_share_certain:
+        score, against = 0.6 * score, [slots]
+    if load.moved is False:
+        score, against = 0.0, [Evidence(signal="seconds_without_progress", text="no token counter moves")]
+    return Judgement(
+        bottleneck=Bottleneck.KV_CAPACITY,
+        score=score,
+        why=_why(signals),
+        evidence=_evidence(signals, thresholds) + strain.evidence,
+        contradicted_by=tuple(against),
+        missing=missing,
+        advice=_ADVICE,
+    )
+
+
+def _why(signals: Signals) -> str:
+    load = signals.load
+    peak = load.kv_cache_usage_peak_ratio
+    parts = [] if peak is None else [f"the KV cache is full (up to {percent(peak)})"]
+    if load.requests_waiting:
+        parts.append(f"{count(load.requests_waiting)} requests wait for room")
+    if load.preemptions_per_second:
+        parts.append(f"running ones are preempted ({60 * load.preemptions_per_second:.0f} a minute)")
+    return ", ".join(parts)
+
+
+def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
+    load = signals.load
+    return gathered(
+        fact(
+            "kv_cache_usage_ratio",
+            load.kv_cache_usage_ratio,
+            "KV cache at {value} of its blocks in the mean, threshold {threshold}",
+            percent,
+            thresholds.kv_full_ratio,
+        ),
+        fact(
+            "queue_held_by_kv_share",
+            load.queue_held_by_kv_share,
+            "the queue stood before a full KV cache in {value} of its scrapes",
+            percent,
+            thresholds.kv_share_certain,
+        ),
+        fact(
+            "preemptions_per_second",
+            load.preemptions_per_second or None,
+            "{value} preemptions a second",
+            lambda rate: f"{rate:.2g}",
+            thresholds.preemptions_per_second,
+        ),
+    )

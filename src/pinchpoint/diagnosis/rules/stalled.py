@@ -1,0 +1,38 @@
+"""stalled: work is queued, no tokens come.
+
+Claims: requests run or wait, and no token counter has moved for ``stall_seconds`` while scrapes are fresh. Decides: the
+token and step counters. A full KV cache is no cause here: gauges freeze at their last value when an engine stops
+stepping (vLLM issues 29928 and 22545). Fallback: an engine without token counters is never called stalled. A single
+prompt that is prefilled in one long step looks the same for that step, hence the grace. Advice: log, health, restart.
+"""
+
+from pinchpoint.diagnosis.judgement import Judgement, count, duration
+from pinchpoint.diagnosis.signals import Signals
+from pinchpoint.diagnosis.thresholds import Thresholds
+from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
+
+
+def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
+    load = signals.load
+    still = load.seconds_without_progress
+    if still is None:
+        return Judgement(bottleneck=Bottleneck.STALLED, score=None, missing=("generation_tokens_per_second",))
+    if not load.busy or still < thresholds.stall_seconds:
+        return Judgement(bottleneck=Bottleneck.STALLED, score=0.0)
+    running, waiting = load.requests_running_last or 0.0, load.requests_waiting_last or 0.0
+    why = f"{count(running)} running and {count(waiting)} waiting, but no token for {duration(still)}"
+    return Judgement(
+        bottleneck=Bottleneck.STALLED,
+        score=1.0,
+        why=why,
+        evidence=(
+            Evidence(signal="seconds_without_progress", text=why, value=still, threshold=thresholds.stall_seconds),
+        ),
+        advice=(
+            Advice(
+                action="check_engine_log", text="Ask /health and read the engine's log: a dead core keeps its gauges."
+            ),
+            Advice(action="restart_engine", text="Restart the engine when it does not recover."),
+        ),
+        gate=True,
+    )

@@ -1,0 +1,49 @@
+"""unknown: the honest answer.
+
+Claims: somebody suffers, or too little has been seen, and no rule has its evidence. Never a guess: it names what was
+ruled out and which signals would have decided. Advice: give the signals that are missing.
+"""
+
+from collections.abc import Sequence
+
+from pinchpoint.diagnosis.judgement import Judgement, count, duration
+from pinchpoint.diagnosis.signals import Signals
+from pinchpoint.diagnosis.strain import strain_of
+from pinchpoint.diagnosis.thresholds import Thresholds
+from pinchpoint.diagnosis.verdict import Advice, Bottleneck
+
+# Plain to see, so nobody needs to hear that they are ruled out.
+_PLAIN = (Bottleneck.NO_DATA, Bottleneck.SLEEPING, Bottleneck.IDLE, Bottleneck.STALLED, Bottleneck.HEALTHY)
+
+
+def unknown(signals: Signals, thresholds: Thresholds, weighed: Sequence[Judgement]) -> Judgement:
+    missing = tuple(dict.fromkeys(name for judgement in weighed for name in judgement.missing))
+    strain = strain_of(signals, thresholds)
+    scrapes = signals.load.scrapes
+    if scrapes < thresholds.min_scrapes:
+        why = f"still collecting: {count(scrapes)} of {thresholds.min_scrapes} scrapes"
+    elif strain.evidence:
+        out = [j.bottleneck.value for j in weighed if j.score is not None and j.bottleneck not in _PLAIN]
+        why = f"{strain.evidence[0].text}; no class has its evidence (ruled out: {', '.join(out) or 'none'})"
+    elif signals.load.busy and signals.load.moved is False:
+        why = f"no token for {duration(signals.load.seconds_without_progress or 0.0)}, too short to call it stalled"
+    else:
+        why = "too little is measured to tell"
+    return Judgement(
+        bottleneck=Bottleneck.UNKNOWN,
+        score=0.0,
+        why=why,
+        evidence=strain.evidence,
+        contradicted_by=tuple(
+            fact
+            for judgement in weighed
+            if judgement.bottleneck is not Bottleneck.HEALTHY
+            for fact in judgement.contradicted_by
+        ),
+        missing=missing,
+        advice=(
+            (Advice(action="add_signals", text=f"Give what is missing: {', '.join(missing)}."),)
+            if missing and scrapes >= thresholds.min_scrapes
+            else ()
+        ),
+    )

@@ -1,0 +1,106 @@
+"""Everything a rule may look at, measured once per verdict."""
+
+from dataclasses import dataclass, field, fields
+
+from pinchpoint.diagnosis.devices import Devices, devices_of
+from pinchpoint.diagnosis.latency import Latency, latency_of
+from pinchpoint.diagnosis.load import Load, load_of
+from pinchpoint.diagnosis.rates import known
+from pinchpoint.diagnosis.thresholds import Thresholds
+from pinchpoint.physics import ModelShape, gpu_by_name
+from pinchpoint.snapshot import Absence, EngineFacts, EngineReading, Slo, Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """One engine over the window, as numbers; every one is ``None`` where nothing tells it.
+
+    ``age_seconds`` is the age of the newest scrape, ``absence`` why there is none. Only scrapes of the newest epoch
+    count: what was before a restart says nothing about now.
+    """
+
+    age_seconds: float | None = None
+    absence: Absence | None = None
+    awake: bool | None = None
+    model_flops_utilization_ratio: float | None = None  # of the cards' dense bf16 peak, from public shapes and peaks
+    facts: EngineFacts = field(default_factory=EngineFacts)
+    slo: Slo = field(default_factory=Slo)
+    load: Load = field(default_factory=Load)
+    latency: Latency = field(default_factory=Latency)
+    devices: Devices = field(default_factory=Devices)
+
+    def numbers(self) -> dict[str, float]:
+        """Every known signal by name, for the export of ``diagnosis_signal``."""
+        found: dict[str, float] = {}
+        for part in (self, self.load, self.latency, self.devices):
+            for each in fields(part):
+                value = getattr(part, each.name)
+                if isinstance(value, float | int) and not isinstance(value, bool) and known(value) is not None:
+                    found[each.name] = float(value)
+        return found
+
+
+def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds) -> Signals:
+    """Measures one engine. An engine that is absent or stale has no load and no latency, but its GPUs are looked at."""
+    latest = window.latest
+    if latest is None:
+        return Signals()
+    recent = window.last(thresholds.window_seconds)
+    every = recent.engine(engine)
+    if len(every) < thresholds.min_scrapes:  # rare scrapes, or an engine that is gone: look further back
+        every = window.engine(engine)
+    devices = devices_of(recent.snapshots, engine, every[-1].gpus if every else ())
+    current = latest.engine(engine)
+    if current is None or now - current.at > thresholds.stale_seconds:
+        age = now - every[-1].at if every else None
+        return Signals(age_seconds=age, absence=latest.absence(f"engine/{engine}"), devices=devices)
+    readings = _of_one_epoch(every, latest.at - thresholds.window_seconds, thresholds.min_scrapes)
+    load = load_of(readings, thresholds)
+    return Signals(
+        age_seconds=now - current.at,
+        awake=_awake(current),
+        model_flops_utilization_ratio=_flops_utilization(current, load),
+        facts=current.facts,
+        slo=current.slo,
+        load=load,
+        latency=latency_of(readings, thresholds),
+        devices=devices,
+    )
+
+
+def _of_one_epoch(every: tuple[EngineReading, ...], oldest: float, at_least: int) -> tuple[EngineReading, ...]:
+    """The scrapes since ``oldest``, or the last few when they come rarely, back to the newest restart."""
+    chosen: list[EngineReading] = []
+    for reading in reversed(every):
+        if reading.epoch != every[-1].epoch or (reading.at < oldest and len(chosen) >= at_least):
+            break
+        chosen.append(reading)
+    return tuple(reversed(chosen))
+
+
+def _awake(reading: EngineReading) -> bool | None:
+    told = [replica.awake for replica in reading.replicas if replica.awake is not None]
+    return any(told) if told else None
+
+
+def _flops_utilization(reading: EngineReading, load: Load) -> float | None:
+    """2 FLOPs a parameter and token (Kaplan et al. 2020) over the bf16 peak of the engine's cards."""
+    facts, prompt, generation = reading.facts, load.prompt_tokens_per_second, load.generation_tokens_per_second
+    gpu = gpu_by_name(facts.gpu_name) if facts.gpu_name else None
+    parameters = _parameters(facts)
+    if gpu is None or parameters is None or prompt is None or generation is None:
+        return None
+    cards = max(1, facts.tensor_parallel_size or 1) * max(1, len(reading.replicas))
+    return known(2.0 * parameters * (prompt + generation) / (cards * gpu.bf16_flops))
+
+
+def _parameters(facts: EngineFacts) -> float | None:
+    """Parameters that every token passes; ``None`` for a mixture of experts, where only some are active."""
+    config = facts.model_config
+    given = config.get("num_parameters")
+    if isinstance(given, int | float) and given > 0 and not any("expert" in key for key in config):
+        return float(given)
+    try:
+        return float(ModelShape.from_config(config).parameters)
+    except (ValueError, TypeError):  # no dense shape, or none given
+        return None

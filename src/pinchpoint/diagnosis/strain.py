@@ -1,0 +1,73 @@
+"""Does anyone suffer? Objectives that are missed, and a queue that will miss them.
+
+A class is the answer to "why is it slow", so without strain there is no question: the engine is healthy.
+"""
+
+from dataclasses import dataclass
+
+from pinchpoint.diagnosis.judgement import count, duration, fact, gathered, percent, ramp
+from pinchpoint.diagnosis.signals import Signals
+from pinchpoint.diagnosis.thresholds import Thresholds
+from pinchpoint.diagnosis.verdict import Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strain:
+    """``queue`` is how much the queue hurts (0..1); the others are the facts, ``None`` when met or unknown."""
+
+    queue: float
+    waiting: Evidence | None
+    ttft: Evidence | None
+    inter_token: Evidence | None
+
+    @property
+    def first_token(self) -> float:
+        """How much requests suffer before their first token (0..1)."""
+        return 1.0 if self.ttft else self.queue
+
+    @property
+    def any(self) -> bool:
+        return self.queue >= 1.0 or self.ttft is not None or self.inter_token is not None
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        return gathered(self.waiting, self.ttft, self.inter_token)
+
+
+def strain_of(signals: Signals, thresholds: Thresholds) -> Strain:
+    """Weighs queue, TTFT and inter-token latency against the engine's objectives."""
+    load, latency, slo = signals.load, signals.latency, signals.slo
+    queue = _queue(signals, thresholds)
+    waiting = None
+    if queue > 0 and load.requests_waiting is not None:
+        text = f"{count(load.requests_waiting)} requests waiting, in {percent(load.queue_share or 0)} of the scrapes"
+        if load.queue_wait_seconds is not None:
+            text += f"; a new one waits about {duration(load.queue_wait_seconds)}"
+        waiting = Evidence(
+            signal="requests_waiting", text=text, value=load.requests_waiting, threshold=thresholds.queue_share
+        )
+    return Strain(
+        queue=queue,
+        waiting=waiting,
+        ttft=_over("ttft_judged_seconds", latency.ttft_judged_seconds, "TTFT", slo.ttft_seconds),
+        inter_token=_over(
+            "inter_token_mean_seconds", latency.inter_token_mean_seconds, "mean time between tokens", slo.tpot_seconds
+        ),
+    )
+
+
+def _queue(signals: Signals, thresholds: Thresholds) -> float:
+    """Sustained, and longer than the TTFT objective bears. How long it takes decides, not how many wait: ten that start
+    within 100 ms hurt nobody. When no rate of starts is known, sustained is enough."""
+    load = signals.load
+    sustained = ramp(load.queue_share, thresholds.queue_share / 2, thresholds.queue_share)
+    if load.queue_wait_seconds is None:
+        return sustained
+    bearable = thresholds.queue_wait_share * signals.slo.ttft_seconds
+    return sustained * ramp(load.queue_wait_seconds, bearable / 2, bearable)
+
+
+def _over(signal: str, value: float | None, what: str, objective: float) -> Evidence | None:
+    if value is None or value <= objective:
+        return None
+    return fact(signal, value, what + " {value}, objective {threshold}", duration, objective)

@@ -1,0 +1,120 @@
+"""Every number a verdict depends on: unit, default, why that default."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Thresholds(BaseModel):
+    """Settings of the diagnosis. The objectives (TTFT, TPOT) are the engine's own ``Slo``, not thresholds.
+
+    Where a pair ``x_begins`` / ``x_certain`` exists, a signal below the first counts nothing, above the second fully,
+    and in between in proportion.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    # Time
+    window_seconds: float = Field(
+        default=20.0, gt=0, description="Seconds of scrapes one verdict looks at: long enough for some first tokens."
+    )
+    min_scrapes: int = Field(
+        default=3, ge=2, description="Distinct scrapes before a verdict on load; the window reaches back for them."
+    )
+    full_scrapes: int = Field(default=5, ge=2, description="Distinct scrapes from which confidence is not reduced.")
+    stale_seconds: float = Field(
+        default=60.0, gt=0, description="Age in seconds beyond which a scrape is no data; sources drop theirs earlier."
+    )
+    idle_seconds: float = Field(
+        default=10.0, gt=0, description="Seconds without a request or a token that make idle; less flaps between turns."
+    )
+    stall_seconds: float = Field(
+        default=15.0, gt=0, description="Seconds of work without a token; above one long prompt's unchunked prefill."
+    )
+    hold_seconds: float = Field(
+        default=10.0, ge=0, description="Seconds a new class must last before it is shown; 10 hides a burst's edges."
+    )
+    fast_hold_seconds: float = Field(
+        default=2.0, ge=0, description="The same for no_data, hardware, stalled, sleeping, and for leaving unknown."
+    )
+    name_score: float = Field(
+        default=0.5, gt=0, le=1, description="Score (0..1) from which a class is named; below it the answer is unknown."
+    )
+
+    # Queue, latency
+    queue_share: float = Field(
+        default=0.5, gt=0, le=1, description="Share of scrapes with a queue that makes it sustained: not a blip."
+    )
+    queue_wait_share: float = Field(
+        default=0.5, gt=0, description="Expected wait in the queue, as a share of the TTFT objective, that hurts."
+    )
+    ttft_p95_observations: int = Field(
+        default=20, ge=1, description="First tokens from which p95 is judged; below it the mean, as p95 would be one."
+    )
+
+    # KV cache
+    kv_full_ratio: float = Field(
+        default=0.90,
+        gt=0,
+        le=1,
+        description="KV usage (0..1) that counts as full; .90 is vllm-doctor's, .80 is a plan.",
+    )
+    kv_share_begins: float = Field(default=0.3, ge=0, le=1, description="Share of queued scrapes with a full KV cache.")
+    kv_share_certain: float = Field(
+        default=0.7, gt=0, le=1, description="Same; a full pool swings each time a request ends, so not 1."
+    )
+    preemptions_per_second: float = Field(
+        default=0.05, gt=0, description="Preemptions per second that hurt for certain (vllmstat warns at .05)."
+    )
+
+    # Scheduler
+    slots_full_ratio: float = Field(
+        default=0.95, gt=0, le=1, description="Running over max_num_seqs that counts as full: a slot refills next step."
+    )
+    slots_share_begins: float = Field(default=0.5, ge=0, le=1, description="Share of queued scrapes with full slots.")
+    slots_share_certain: float = Field(default=0.8, gt=0, le=1, description="Same; engineering choice.")
+    plateau_scrapes: int = Field(
+        default=5, ge=2, description="Queued scrapes before a flat number of running requests hints at a limit."
+    )
+    budget_share_begins: float = Field(default=0.75, ge=0, description="Tokens per step over max_num_batched_tokens.")
+    budget_share_certain: float = Field(default=0.95, gt=0, description="Same: the budget fills nearly every step.")
+    kv_room_ratio: float = Field(
+        default=0.80,
+        gt=0,
+        le=1,
+        description="KV usage below which memory is no rival to the scheduler (WVA, GIE: .80).",
+    )
+
+    # Compute
+    prefill_share_begins: float = Field(
+        default=0.5, ge=0, le=1, description="Computed prompt tokens over all computed tokens: half is everyday chat."
+    )
+    prefill_share_certain: float = Field(default=0.8, gt=0, le=1, description="Same; engineering choice.")
+    step_tokens_begins: float = Field(
+        default=256.0, ge=0, description="Mean tokens per step; an H100's bf16 ridge is 989 TFLOP/s / 3.35 TB/s = 295."
+    )
+    step_tokens_certain: float = Field(
+        default=1024.0, gt=0, description="Same; three times the ridge, so compute sets the pace of a step."
+    )
+    tensor_active_begins: float = Field(
+        default=0.2, ge=0, le=1, description="Tensor-pipe activity; decode of a small batch stays below .2."
+    )
+    tensor_active_certain: float = Field(
+        default=0.45, gt=0, le=1, description="Same; good prefill kernels keep the pipe about half busy."
+    )
+    gpu_free_ratio: float = Field(
+        default=0.5, ge=0, le=1, description="GPU duty below which the GPU is not what everybody waits for."
+    )
+    itl_spread: float = Field(
+        default=3.0, gt=1, description="Inter-token p99 over p50 that shows prefill breaking into decode (Sarathi)."
+    )
+
+    # Hardware
+    throttle_share_begins: float = Field(
+        default=0.05, ge=0, le=1, description="Share of readings with a fault throttle; one reading may be a glitch."
+    )
+    throttle_share_certain: float = Field(default=0.2, gt=0, le=1, description="Same; engineering choice.")
+    clock_slow_ratio: float = Field(
+        default=0.9, gt=0, le=1, description="SM clock over its maximum below which a fault throttle takes effect."
+    )
+    clock_crawl_ratio: float = Field(
+        default=0.6, gt=0, le=1, description="Same, below which even a power cap is no longer normal operation."
+    )

@@ -1,0 +1,124 @@
+"""The verdict of a whole recording: which class held for most of the time under load, and when each did."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from pinchpoint.diagnosis.decide import diagnose
+from pinchpoint.diagnosis.hysteresis import settle
+from pinchpoint.diagnosis.thresholds import Thresholds
+from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis, Settled
+from pinchpoint.snapshot import EngineReading, Snapshot, Window
+
+# Never the answer for a time under load, unless there is no other.
+_NOT_UNDER_LOAD = (Bottleneck.IDLE, Bottleneck.NO_DATA, Bottleneck.SLEEPING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """``bottleneck`` held from ``start`` to ``end``, in seconds from the first scrape."""
+
+    start: float
+    end: float
+    bottleneck: Bottleneck
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingVerdict:
+    """``diagnosis`` is the most confident moment within the longest interval of the class that held most under load."""
+
+    diagnosis: Diagnosis
+    timeline: tuple[Interval, ...]
+    load_seconds: dict[Bottleneck, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    settled: Settled
+    seen: Diagnosis
+    loaded: bool
+
+
+def judge_recording(snapshots: Sequence[Snapshot], engine: str, thresholds: Thresholds) -> RecordingVerdict:
+    """Judges each snapshot as the daemon would have, at its own time, and sums up.
+
+    Only seconds with requests in the engine count; idle, no_data and sleeping are answers only when no other class held
+    under load. Raises ``ValueError`` when there is no snapshot, or when they don't run forward.
+    """
+    if not snapshots:
+        raise ValueError("a recording needs at least one scrape")
+    steps = _steps(snapshots, engine, thresholds)
+    timeline = _timeline(steps, thresholds)
+    load_seconds = _load_seconds(steps, timeline)
+    answer = _answer(timeline, load_seconds)
+    longest = max((i for i in timeline if i.bottleneck is answer), key=lambda interval: interval.end - interval.start)
+    return RecordingVerdict(diagnosis=_within(steps, longest), timeline=timeline, load_seconds=load_seconds)
+
+
+def _steps(snapshots: Sequence[Snapshot], engine: str, thresholds: Thresholds) -> list[_Step]:
+    start = snapshots[0].at
+    gap = max((after.at - before.at for before, after in pairwise(snapshots)), default=0.0)
+    window = Window(max(thresholds.window_seconds, thresholds.min_scrapes * gap))
+    steps: list[_Step] = []
+    settled: Settled | None = None
+    for snapshot in snapshots:
+        window = window.append(snapshot)
+        seen = diagnose(window, engine, snapshot.at, thresholds)
+        settled = settle(settled, seen, thresholds)
+        steps.append(_Step(settled, replace(seen, at=seen.at - start), _loaded(snapshot.engine(engine))))
+    return steps
+
+
+def _loaded(reading: EngineReading | None) -> bool:
+    counts = [(r.requests_running, r.requests_waiting) for r in reading.replicas] if reading else []
+    return any((number or 0) > 0 for pair in counts for number in pair)
+
+
+def _timeline(steps: Sequence[_Step], thresholds: Thresholds) -> tuple[Interval, ...]:
+    """Intervals between changes of the shown class, each from when its class was first seen, not from when believed."""
+    origin = steps[0].settled.diagnosis.at - steps[0].seen.at
+    changes = [(0.0, steps[0].settled.diagnosis.bottleneck)]
+    for before, step in pairwise(steps):
+        if step.settled.diagnosis.bottleneck is not before.settled.diagnosis.bottleneck:
+            changes.append((max(changes[-1][0], step.settled.since - origin), step.settled.diagnosis.bottleneck))
+    end = steps[-1].seen.at
+    ends = [start for start, _ in changes[1:]] + [end]
+    first_known = steps[min(thresholds.min_scrapes, len(steps)) - 1].seen.at
+    intervals = [Interval(start=s, end=e, bottleneck=b) for (s, b), e in zip(changes, ends, strict=True)]
+    # The first scrapes are too few for a verdict; what follows at once was so from the start.
+    if len(intervals) > 1 and intervals[0].bottleneck is Bottleneck.UNKNOWN and intervals[0].end <= first_known:
+        intervals[:2] = [replace(intervals[1], start=0.0)]
+    return tuple(interval for interval in intervals if interval.end > interval.start or len(intervals) == 1)
+
+
+def _load_seconds(steps: Sequence[_Step], timeline: Sequence[Interval]) -> dict[Bottleneck, float]:
+    seconds: dict[Bottleneck, float] = {}
+    for before, step in pairwise(steps):
+        if step.loaded:
+            for interval in timeline:
+                overlap = min(step.seen.at, interval.end) - max(before.seen.at, interval.start)
+                if overlap > 0:
+                    seconds[interval.bottleneck] = seconds.get(interval.bottleneck, 0.0) + overlap
+    return seconds
+
+
+def _answer(timeline: Sequence[Interval], load_seconds: dict[Bottleneck, float]) -> Bottleneck:
+    under_load = {b: seconds for b, seconds in load_seconds.items() if b not in _NOT_UNDER_LOAD}
+    if under_load:
+        return max(under_load, key=lambda bottleneck: under_load[bottleneck])
+    overall: dict[Bottleneck, float] = {}
+    for interval in timeline:
+        overall[interval.bottleneck] = overall.get(interval.bottleneck, 0.0) + interval.end - interval.start
+    return max(overall, key=lambda bottleneck: overall[bottleneck])
+
+
+def _within(steps: Sequence[_Step], interval: Interval) -> Diagnosis:
+    """The most confident diagnosis of the interval's class within it, of equals the one nearest to its middle.
+
+    The shown diagnosis where the class was only held.
+    """
+    inside = [step for step in steps if interval.start <= step.seen.at <= interval.end]
+    seen = [step.seen for step in inside if step.seen.bottleneck is interval.bottleneck]
+    shown = [s.settled.diagnosis for s in inside if s.settled.diagnosis.bottleneck is interval.bottleneck]
+    middle = (interval.start + interval.end) / 2
+    return max(seen or shown, key=lambda each: (round(each.confidence_ratio, 1), -abs(each.at - middle)))

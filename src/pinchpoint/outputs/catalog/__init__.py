@@ -1,0 +1,24 @@
+"""THE metric table: every metric that pinchpoint exports, one row each, one file per family.
+
+Nothing else in the code names a metric that it exports. A new metric from a reading that exists is one row here. Is
+not: a renderer (``exposition``), nor a place that keeps values: every sample is taken anew from the scene.
+"""
+
+from pinchpoint.outputs.catalog.diagnosis import DIAGNOSIS_METRICS
+from pinchpoint.outputs.catalog.engine import ENGINE_METRICS
+from pinchpoint.outputs.catalog.gpu import GPU_METRICS
+from pinchpoint.outputs.catalog.host import HOST_METRICS
+from pinchpoint.outputs.catalog.metric import PREFIX, Kind, Metric, Sample
+from pinchpoint.outputs.catalog.own import OWN_METRICS
+from pinchpoint.outputs.catalog.probe import PROBE_METRICS
+
+CATALOG: tuple[Metric, ...] = (
+    *OWN_METRICS,
+    *DIAGNOSIS_METRICS,
+    *ENGINE_METRICS,
+    *PROBE_METRICS,
+    *GPU_METRICS,
+    *HOST_METRICS,
+)
+
+__all__ = ["CATALOG", "PREFIX", "Kind", "Metric", "Sample"]

@@ -1,0 +1,84 @@
+"""The probe family: synthetic requests, local and hosted. A scrape sends none; these are cached results and totals."""
+
+from collections.abc import Iterable, Mapping
+from statistics import median
+
+from pinchpoint.outputs.catalog.metric import Kind, Metric, Sample, gauge
+from pinchpoint.outputs.scene import Scene
+from pinchpoint.snapshot import Placement, ProbeOutcome, ProbeReading
+
+TARGET = ("target", "placement")
+_FAILURES = tuple(outcome for outcome in ProbeOutcome if outcome is not ProbeOutcome.OK)
+_SKIPS = ("overlap", "backoff", "paused", "budget")
+
+
+def _last(signal: str, text: str) -> Metric:
+    """A number of each target's last probe."""
+
+    def read(scene: Scene) -> Iterable[Sample]:
+        return (((p.target, p.placement), getattr(p, f"{signal}_seconds")) for p in scene.snapshot.probes)
+
+    return Metric(name=f"probe_last_{signal}_seconds", kind=Kind.GAUGE, help=text, labels=TARGET, read=read)
+
+
+def _total(field: str, text: str, kind: Kind) -> Metric:
+    """A number or histogram of each target's totals: the field of the same name."""
+
+    def read(scene: Scene) -> Iterable[Sample]:
+        return (((t.target, t.placement), getattr(t, field)) for t in scene.snapshot.probe_totals)
+
+    return Metric(name=f"probe_{field}", kind=kind, help=text, labels=TARGET, read=read)
+
+
+def _by(label: str, field: str, text: str, kind: Kind, born: tuple[str, ...] = ()) -> Metric:
+    """A mapping of each target's totals. ``born`` keys start at 0, so that their first event is an increase."""
+
+    def read(scene: Scene) -> Iterable[Sample]:
+        for t in scene.snapshot.probe_totals:
+            numbers: Mapping[str, float] = {**dict.fromkeys(born, 0), **getattr(t, field)}
+            yield from (((t.target, t.placement, key), number) for key, number in numbers.items())
+
+    return Metric(name=f"probe_{field}", kind=kind, help=text, labels=(*TARGET, label), read=read)
+
+
+def _up(scene: Scene) -> Iterable[Sample]:
+    return (((p.target, p.placement), p.outcome is ProbeOutcome.OK) for p in scene.snapshot.probes)
+
+
+def _buffered(scene: Scene) -> Iterable[Sample]:
+    return (((p.target, p.placement), p.buffered) for p in scene.snapshot.probes)
+
+
+def _ratio(scene: Scene) -> Iterable[Sample]:
+    for signal in ("ttft", "tpot"):
+
+        def seconds(probe: ProbeReading, field: str = f"{signal}_seconds") -> float | None:
+            return getattr(probe, field) if probe.outcome is ProbeOutcome.OK else None
+
+        hosted = [s for p in scene.snapshot.probes if p.placement is Placement.HOSTED and (s := seconds(p))]
+        if hosted:
+            local = (p for p in scene.snapshot.probes if p.placement is Placement.LOCAL)
+            yield from (((p.target, signal), s / median(hosted)) for p in local if (s := seconds(p)) is not None)
+
+
+PROBE_METRICS = (
+    gauge("probe_up", TARGET, _up, "Whether the target's last probe was answered well (cached)."),
+    _last("ttft", "Time to first token of the last probe (cached), on an open connection."),
+    _last("ttfc", "Time to the first visible content of the last probe (cached): later where the model reasons first."),
+    _last("tpot", "Time per output token of the last probe (cached), mean after the first."),
+    gauge("probe_buffered", TARGET, _buffered, "Whether the last probe's stream came in lumps: a proxy holds it back."),
+    gauge(
+        "probe_local_to_hosted_ratio",
+        ("target", "signal"),
+        _ratio,
+        "The local target's last probe over the median of the hosted ones: below 1, ours is faster.",
+    ),
+    _total("requests_total", "Probes sent.", Kind.COUNTER),
+    _by("reason", "failures_total", "Probes that failed, by reason.", Kind.COUNTER, born=_FAILURES),
+    _by("cause", "skipped_total", "Probes that were due and not sent, by cause.", Kind.COUNTER, born=_SKIPS),
+    _by("kind", "tokens_total", "Tokens of probes, by kind; what the server said, else counted.", Kind.COUNTER),
+    _total("ttft_seconds", "Time to first token of probes.", Kind.HISTOGRAM),
+    _total("tpot_seconds", "Time per output token of probes.", Kind.HISTOGRAM),
+    _total("duration_seconds", "Time from the start of a probe to its end.", Kind.HISTOGRAM),
+    _by("phase", "phase_seconds", "Time of a probe's phases.", Kind.HISTOGRAM),
+)

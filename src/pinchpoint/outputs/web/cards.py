@@ -1,0 +1,191 @@
+"""The card of one engine: what pinches it, why, what to do, and the measurements behind that."""
+
+import zlib
+
+from pinchpoint.diagnosis.verdict import Settled
+from pinchpoint.outputs.web import units
+from pinchpoint.outputs.web.drawings import KV_PAGE_RATIO, bar, icon, spark
+from pinchpoint.outputs.web.markup import Html, el, join, name
+from pinchpoint.outputs.web.recent import History, Latency, fullest, total
+from pinchpoint.outputs.web.tables import gpu_table
+from pinchpoint.outputs.web.view import EngineView
+from pinchpoint.outputs.web.words import CLASSES, in_words, opening, reason_in_words, within
+from pinchpoint.snapshot import EngineReading
+
+_AXIS = el("p", el("span", "5 min ago"), el("span", "now"), class_="axis")
+
+
+def anchor(engine: str) -> str:
+    """An element id that stays the same while the order of the cards changes."""
+    return f"e{zlib.crc32(engine.encode('utf-8', 'replace')):08x}"
+
+
+def card(engine: EngineView, now: float, small: bool) -> Html:
+    """One engine as an article; two small ones stand side by side where there is room."""
+    return el(
+        "article",
+        _heading(engine, now),
+        el(
+            "div",
+            el("div", _verdict(engine), class_="verdict"),
+            el("div", _measurements(engine, engine.now), class_="measured") if engine.now else None,
+            class_="body",
+        ),
+        gpu_table(engine.gpus) if engine.gpus else None,
+        class_=f"card {engine.severity}" + (" small" if small else ""),
+        id=anchor(engine.engine),
+        aria_label=f"Engine {engine.engine}: {engine.words}",
+    )
+
+
+def _heading(engine: EngineView, now: float) -> Html:
+    since = units.duration(now - engine.settled.since) if engine.settled else None
+    return el(
+        "header",
+        el("p", name(engine.engine, "engine"), name(engine.model, "model") if engine.model else None, class_="who"),
+        el("h2", icon(engine.severity), el("span", engine.words)),
+        el(
+            "p",
+            el("code", engine.bottleneck.value) if engine.bottleneck else None,
+            el("span", f"for {since}") if since else None,
+            class_="meta",
+        ),
+    )
+
+
+def _verdict(engine: EngineView) -> Html:
+    if engine.settled is None:
+        return _absent(engine) or el("p", "The first readings are on their way.", class_="why")
+    diagnosis = engine.settled.diagnosis
+    return join(
+        el("p", diagnosis.why, class_="why"),
+        _absent(engine),
+        el("ul", [el("li", e.text) for e in diagnosis.evidence[:4]], class_="evidence") if diagnosis.evidence else None,
+        el("p", el("b", "Do first"), " ", el("span", diagnosis.advice[0].text), class_="do")
+        if diagnosis.advice
+        else None,
+        _more_gpus(engine),
+        _doubts(engine.settled) if engine.now else None,
+    )
+
+
+def _absent(engine: EngineView) -> Html | None:
+    if engine.absent is None:
+        return None
+    reason = opening(reason_in_words(engine.absent.reason))
+    return el("p", el("b", reason), " ", el("span", engine.absent.detail), class_="do")
+
+
+def _more_gpus(engine: EngineView) -> Html | None:
+    if engine.scaling is None or engine.now is None:
+        return None
+    helps = {True: "Yes", False: "No", None: "Unknown"}[engine.scaling.more_gpus_help]
+    answer = el("b", helps, class_=f"answer {helps.lower()}")
+    return el("p", el("b", "More GPUs help?"), " ", answer, " ", el("span", engine.scaling.reason), class_="more")
+
+
+def _doubts(settled: Settled) -> Html:
+    diagnosis = settled.diagnosis
+    parts = [f"{units.ratio(diagnosis.confidence_ratio)} confident"]
+    if diagnosis.runner_up:
+        parts.append(f"next: {within(CLASSES[diagnosis.runner_up][0])}")
+    if settled.candidate:
+        parts.append(f"turning to: {within(CLASSES[settled.candidate][0])}")
+    if diagnosis.missing:
+        more = len(diagnosis.missing) - 4
+        parts.append(
+            f"can't see: {', '.join(map(in_words, diagnosis.missing[:4]))}" + (f" +{more}" if more > 0 else "")
+        )
+    return el("p", " · ".join(parts), class_="doubts")
+
+
+def _measurements(engine: EngineView, now: EngineReading) -> Html:
+    return join(
+        _kv_cache(now, engine.history),
+        _requests(now, engine.history),
+        _latencies(engine),
+        _replicas(now),
+        el("p", now.warnings[0], class_="doubts") if now.warnings else None,
+    )
+
+
+def _kv_cache(now: EngineReading, past: History) -> Html:
+    kv, tokens = fullest(now), total(now, lambda r: r.kv_cache_capacity_tokens)
+    capacity = el("span", f"of {units.count(tokens)} tokens") if tokens is not None else None
+    return el(
+        "section",
+        el("h3", "KV cache", el("b", units.ratio(kv)), capacity),
+        bar(kv, "KV cache in use", mark=KV_PAGE_RATIO, warn=kv is not None and kv >= KV_PAGE_RATIO),
+        spark("KV cache in use, last 5 minutes", ("kv", past.kv_cache_usage_ratio), top=1.0, mark=KV_PAGE_RATIO),
+        _AXIS,
+        class_="gauge",
+    )
+
+
+def _requests(now: EngineReading, past: History) -> Html:
+    running, waiting = total(now, lambda r: r.requests_running), total(now, lambda r: r.requests_waiting)
+    highest = max((v for v in (*past.requests_running, *past.requests_waiting) if v is not None), default=0.0)
+    lines = [("running", past.requests_running)]
+    if any(past.requests_waiting):  # an empty queue needs no line
+        lines.append(("waiting", past.requests_waiting))
+    return el(
+        "section",
+        el(
+            "h3",
+            "Requests",
+            el("b", units.count(running)),
+            el("span", "running", class_="key running"),
+            el("b", units.count(waiting)),
+            el("span", "waiting", class_="key waiting"),
+        ),
+        spark("Requests running and waiting, last 5 minutes", *lines, top=max(highest, 4.0)),
+        _AXIS,
+        class_="gauge requests",
+    )
+
+
+def _latencies(engine: EngineView) -> Html:
+    return el(
+        "dl",
+        _latency("TTFT", "Time to first token, as the engine sees it, last minute", engine.ttft),
+        _latency("TPOT", "Time per output token (between tokens), last minute", engine.tpot),
+        el(
+            "div",
+            el("dt", "Output"),
+            el("dd", el("b", units.count(engine.generation_tokens_per_second)), " ", el("small", "tok/s")),
+            el("dd", f"input {units.count(engine.prompt_tokens_per_second)}", class_="small"),
+        ),
+        class_="tiles",
+    )
+
+
+def _latency(label: str, title: str, latency: Latency | None) -> Html:
+    p50, p95 = (latency.p50_seconds, latency.p95_seconds) if latency else (None, None)
+    over = latency is not None and latency.over_slo
+    slo = f"SLO {units.latency(latency.slo_seconds)}" if latency else ""
+    return el(
+        "div",
+        el("dt", label, title=title),
+        el("dd", el("b", units.latency(p95)), " ", el("small", "p95"), class_="over" if over else None),
+        el("dd", f"p50 {units.latency(p50)}", class_="small"),
+        el("dd", f"over {slo}" if over else slo, class_="small over" if over else "small"),
+    )
+
+
+def _replicas(now: EngineReading) -> Html | None:
+    if len(now.replicas) < 2:
+        return None
+    heads = ("Replica", "KV cache", "", "running", "waiting")
+    rows = [
+        el(
+            "tr",
+            el("th", name(r.replica), scope="row"),
+            el("td", bar(r.kv_cache_usage_ratio, f"KV cache of replica {r.replica}", mark=KV_PAGE_RATIO)),
+            el("td", units.ratio(r.kv_cache_usage_ratio)),
+            el("td", units.count(r.requests_running)),
+            el("td", units.count(r.requests_waiting)),
+        )
+        for r in now.replicas[:32]
+    ]
+    head = el("tr", [el("th", h, scope="col") for h in heads])
+    return el("table", el("thead", head), el("tbody", rows), class_="replicas")

@@ -1,0 +1,140 @@
+"""The status page: one HTML document per tick, readable without JavaScript and without a network."""
+
+from pinchpoint import __version__
+from pinchpoint.outputs.scene import Scene
+from pinchpoint.outputs.web import tables, units
+from pinchpoint.outputs.web.cards import anchor, card
+from pinchpoint.outputs.web.drawings import icon
+from pinchpoint.outputs.web.markup import Child, Html, el, join, name
+from pinchpoint.outputs.web.static import SCRIPT, STYLE
+from pinchpoint.outputs.web.view import View, headline, view
+from pinchpoint.outputs.web.words import Severity
+
+OLD_SECONDS = 10.0  # ticks come once a second: data of this age means that they have stopped
+
+_LOGO = "M3 3.5 10 12 3 20.5M21 3.5 14 12 21 20.5M12 6v2.2M12 10.9v2.2M12 15.8V18"
+
+
+def page(scene: Scene | None, age_seconds: float = 0.0, telemetry_path: str = "/metrics") -> str:
+    """The whole document. ``None``: before the first tick. Links are relative, so a proxy may add a prefix."""
+    if scene is None:
+        return _document("Starting", Severity.UNSURE, None, _starting(), telemetry_path)
+    seen = view(scene)
+    return _document(headline(seen), seen.severity, seen, _main(seen, age_seconds), telemetry_path)
+
+
+def _document(title: str, severity: Severity, seen: View | None, main: Html, telemetry_path: str) -> str:
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"),
+        el("title", f"{title} – pinchpoint"),
+        el("link", rel="icon", href="favicon.svg", type="image/svg+xml"),
+        el("link", rel="stylesheet", href=STYLE.url),
+        el("script", src=SCRIPT.url, defer=True),
+        el("noscript", el("meta", http_equiv="refresh", content="5")),
+    )
+    body = el("body", _header(title, severity, seen), main, _footer(telemetry_path))
+    return "<!doctype html>" + el("html", head, body, lang="en")
+
+
+def _header(title: str, severity: Severity, seen: View | None) -> Html:
+    logo = el("svg", el("path", d=_LOGO), class_="logo", viewBox="0 0 24 24", aria_hidden="true")
+    simulated = seen is not None and seen.scene.self_report.simulated
+    at = f"{seen.at_unix_seconds:.3f}" if seen else None
+    return el(
+        "header",
+        el("p", logo, "pinchpoint", class_="brand"),
+        el(
+            "p",
+            el("span", "simulated", class_="flag usual", title="These GPUs and engines don't exist")
+            if simulated
+            else None,
+            el("span", "live", id="age", data_at=at),
+            class_="state",
+        ),
+        el("h1", icon(severity), el("span", title), class_=severity.value),
+        id="top",
+    )
+
+
+def _main(seen: View, age_seconds: float) -> Html:
+    snapshot = seen.scene.snapshot
+    return el(
+        "main",
+        _notices(seen, age_seconds),
+        _index(seen),
+        _cards(seen) if seen.engines else _no_engine(),
+        tables.probes(snapshot.probes, seen.now),
+        tables.other_gpus(seen.other_gpus, attached=bool(seen.engines and len(seen.other_gpus) < len(snapshot.gpus))),
+        tables.missing(snapshot.absences, seen.now),
+        tables.host(snapshot.host),
+    )
+
+
+def _cards(seen: View) -> Html:
+    calm = [engine for engine in seen.engines if engine.calm]
+    alone = calm[-1] if len(calm) % 2 else None  # without a partner it takes the whole row
+    cards = (card(engine, seen.now, small=engine.calm and engine is not alone) for engine in seen.engines)
+    return el("div", cards, class_="cards")
+
+
+def _notices(seen: View, age_seconds: float) -> Html | None:
+    report, said = seen.scene.self_report, []
+    if age_seconds >= OLD_SECONDS:
+        said.append(f"This data is {units.duration(age_seconds)} old: pinchpoint's tick stands still; see its log.")
+    if not report.config_last_reload_successful:
+        said.append("The last reload failed: the previous configuration still runs. The log says why.")
+    if report.gpus_expected is not None and report.gpus_visible is not None:
+        gone = report.gpus_expected - report.gpus_visible
+        if gone > 0:
+            said.append(f"{report.gpus_visible} of {report.gpus_expected} expected GPUs are visible.")
+    return join(el("p", icon(Severity.PINCHED), el("span", line), class_="notice") for line in said) if said else None
+
+
+def _index(seen: View) -> Html | None:
+    """All engines on one line, where there are enough of them to lose sight."""
+    if len(seen.engines) < 3:
+        return None
+    chips: list[Child] = [
+        el(
+            "a",
+            icon(e.severity),
+            name(e.engine),
+            el("span", e.words),
+            href=f"#{anchor(e.engine)}",
+            class_=e.severity.value,
+        )
+        for e in seen.engines
+    ]
+    return el("nav", chips, aria_label="Engines")
+
+
+def _no_engine() -> Html:
+    return el(
+        "section",
+        el("h2", "Point it at an engine"),
+        el(
+            "p",
+            "pinchpoint looks for engines on this machine's loopback ports. Name one that runs elsewhere in the "
+            "configuration:",
+        ),
+        el("pre", "engines:\n  targets:\n    - name: chat\n      url: http://10.0.0.5:8000"),
+        class_="panel",
+    )
+
+
+def _starting() -> Html:
+    return el(
+        "main", el("section", el("h2", "Starting"), el("p", "The first readings are on their way."), class_="panel")
+    )
+
+
+def _footer(telemetry_path: str) -> Html:
+    links = (
+        (telemetry_path.lstrip("/"), "metrics"),
+        ("api/v1/status", "status as JSON"),
+        ("api/v1/diagnosis", "diagnosis as JSON"),
+    )
+    return el("footer", [el("a", label, href=href) for href, label in links], el("span", f"pinchpoint {__version__}"))

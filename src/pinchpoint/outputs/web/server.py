@@ -1,0 +1,74 @@
+"""The life of the HTTP server: listen, serve, close."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+from aiohttp import web
+
+from pinchpoint.outputs.published import Published
+from pinchpoint.outputs.web.endpoints import SECURITY_HEADERS, Endpoints
+from pinchpoint.outputs.web.listen import BACKLOG, listen, url_of
+from pinchpoint.outputs.web.settings import WebSettings
+
+STOP_SECONDS = 0.4  # for answers on their way; the process has two seconds to end in
+KEEPALIVE_SECONDS = 75.0  # longer than Prometheus's usual 15 to 60 s interval, so that a scrape finds its connection
+MAX_BODY_BYTES = 1024  # no endpoint reads a body
+
+log = structlog.get_logger(__name__)
+
+
+class WebServer:
+    """Serves the newest published tick until ``stop``.
+
+    ``published`` is the newest tick or ``None`` before the first; ``ready`` says whether to answer 200 on /-/ready;
+    ``reload`` reads the configuration again and returns ``None``, or the error as text.
+    """
+
+    def __init__(
+        self,
+        settings: WebSettings,
+        published: Callable[[], Published | None],
+        reload: Callable[[], Awaitable[str | None]],
+        ready: Callable[[], bool],
+    ) -> None:
+        self._settings = settings
+        self._endpoints = Endpoints(settings, published, reload, ready)
+        self._runner: web.AppRunner | None = None
+        self.addresses: tuple[str, ...] = ()
+
+    async def start(self) -> None:
+        """Listens; returns once requests are answered. Raises ``ListenError``: one line with cause and remedy."""
+        sock = await asyncio.to_thread(listen, self._settings.listen_address)
+        app = web.Application(middlewares=[_unknown_path], client_max_size=MAX_BODY_BYTES)
+        app.on_response_prepare.append(_secure)
+        app.add_routes(self._endpoints.routes())
+        # No access log: a line per scrape says nothing.
+        self._runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=STOP_SECONDS, keepalive_timeout=KEEPALIVE_SECONDS
+        )
+        await self._runner.setup()
+        await web.SockSite(self._runner, sock, backlog=BACKLOG).start()
+        self.addresses = (url_of(sock),)
+        log.info("web server listens", url=self.addresses[0])
+
+    async def stop(self) -> None:
+        """Stops listening, gives running answers ``STOP_SECONDS`` and closes every connection. May be called twice."""
+        if self._runner is not None:
+            runner, self._runner = self._runner, None
+            await runner.cleanup()
+        self.addresses = ()
+
+
+async def _secure(_request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(SECURITY_HEADERS)
+
+
+@web.middleware
+async def _unknown_path(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except web.HTTPNotFound:
+        return web.Response(status=404, text="nothing here; / is the status page\n")

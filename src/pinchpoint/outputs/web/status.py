@@ -1,0 +1,119 @@
+"""The JSON of /api/v1/status and /api/v1/diagnosis. Keys are stable: they are added, not renamed."""
+
+from collections.abc import Mapping
+
+from pinchpoint.capacity import Scaling
+from pinchpoint.diagnosis.verdict import Settled
+from pinchpoint.outputs.scene import Scene
+from pinchpoint.outputs.web.as_json import as_json
+from pinchpoint.outputs.web.recent import fullest, total
+from pinchpoint.outputs.web.view import EngineView, View, headline, view
+from pinchpoint.snapshot import GpuReading, HostReading, ProbeReading
+
+
+def status(scene: Scene) -> dict[str, object]:
+    """Everything the page shows, as JSON types. Unknown is null; times are Unix seconds, ages seconds."""
+    seen = view(scene)
+    snapshot, report, now = scene.snapshot, scene.self_report, seen.now
+    owner = {gpu.uuid: engine.engine for engine in seen.engines for gpu in engine.gpus}
+    absent = ({**_row(absence), "for_seconds": max(0.0, now - absence.at)} for absence in snapshot.absences)
+    return {
+        "at_unix_seconds": seen.at_unix_seconds,
+        "version": report.version,
+        "simulated": report.simulated,
+        "headline": headline(seen),
+        "engines": [_engine(seen, engine) for engine in seen.engines],
+        "gpus": [{**_reading(gpu, now), "engine": owner.get(gpu.uuid)} for gpu in snapshot.gpus],
+        "links": as_json(snapshot.links),
+        "probes": [_reading(probe, now) for probe in snapshot.probes],
+        "host": _reading(snapshot.host, now) if snapshot.host else None,
+        "missing": [{key: value for key, value in row.items() if key != "at"} for row in absent],
+        "sources": as_json(report.sources),
+        "self": {key: value for key, value in _row(report).items() if key not in ("sources", "version", "simulated")},
+    }
+
+
+def diagnoses(scene: Scene) -> dict[str, object]:
+    """The whole verdict of each engine, scores and measured signals included."""
+    offset = scene.unix_offset_seconds
+    return {
+        "at_unix_seconds": scene.snapshot.at + offset,
+        "engines": {
+            name: {
+                **_verdict(settled, scene.scaling.get(name), offset),
+                "scores": as_json(settled.diagnosis.scores),
+                "signals": as_json(settled.diagnosis.signals),
+            }
+            for name, settled in scene.verdicts.items()
+        },
+    }
+
+
+def probe_result(scene: Scene, target: str) -> dict[str, object] | None:
+    """The last result of one target; ``None`` when there is none."""
+    reading = next((probe for probe in scene.snapshot.probes if probe.target == target), None)
+    return _reading(reading, scene.snapshot.at) if reading else None
+
+
+def _engine(seen: View, engine: EngineView) -> dict[str, object]:
+    facts = engine.last.facts if engine.last else None
+    return {
+        "engine": engine.engine,
+        "model": engine.model,
+        "kind": facts.kind if facts else None,
+        "version": facts.version if facts else None,
+        "up": engine.now is not None,
+        "severity": engine.severity.value,
+        "words": engine.words,
+        **_verdict(engine.settled, engine.scaling, seen.scene.unix_offset_seconds),
+        "kv_cache_usage_ratio": fullest(engine.now) if engine.now else None,
+        "kv_cache_capacity_tokens": total(engine.now, lambda r: r.kv_cache_capacity_tokens) if engine.now else None,
+        "requests_running": total(engine.now, lambda r: r.requests_running) if engine.now else None,
+        "requests_waiting": total(engine.now, lambda r: r.requests_waiting) if engine.now else None,
+        "prompt_tokens_per_second": engine.prompt_tokens_per_second,
+        "generation_tokens_per_second": engine.generation_tokens_per_second,
+        "ttft": as_json(engine.ttft),
+        "tpot": as_json(engine.tpot),
+        "history": as_json(engine.history),
+        "gpus": [gpu.gpu for gpu in engine.gpus],
+        "replicas": [
+            {
+                "replica": replica.replica,
+                "kv_cache_usage_ratio": as_json(replica.kv_cache_usage_ratio),
+                "requests_running": as_json(replica.requests_running),
+                "requests_waiting": as_json(replica.requests_waiting),
+            }
+            for replica in (engine.now.replicas if engine.now else ())
+        ],
+        "warnings": list(engine.now.warnings) if engine.now else [],
+    }
+
+
+def _verdict(settled: Settled | None, scaling: Scaling | None, unix_offset: float) -> dict[str, object]:
+    diagnosis = settled.diagnosis if settled else None
+    return {
+        "class": diagnosis.bottleneck.value if diagnosis else None,
+        "since_unix_seconds": settled.since + unix_offset if settled else None,
+        "why": diagnosis.why if diagnosis else None,
+        "confidence": as_json(diagnosis.confidence_ratio) if diagnosis else None,
+        "runner_up": diagnosis.runner_up.value if diagnosis and diagnosis.runner_up else None,
+        "candidate": settled.candidate.value if settled and settled.candidate else None,
+        "evidence": as_json(diagnosis.evidence) if diagnosis else [],
+        "missing": list(diagnosis.missing) if diagnosis else [],
+        "advice": as_json(diagnosis.advice) if diagnosis else [],
+        "more_gpus_help": scaling.more_gpus_help if scaling else None,
+        "more_gpus_reason": scaling.reason if scaling else None,
+    }
+
+
+def _row(value: object) -> dict[str, object]:
+    row = as_json(value)
+    assert isinstance(row, Mapping)
+    return dict(row)
+
+
+def _reading(reading: GpuReading | ProbeReading | HostReading, now: float) -> dict[str, object]:
+    """A reading with its age in place of its time on our private clock."""
+    row = _row(reading)
+    del row["at"]
+    return {**row, "age_seconds": max(0.0, now - reading.at)}

@@ -1,0 +1,153 @@
+"""Prometheus text in, samples by name out: text 0.0.4, text 1.0.0 and OpenMetrics 1.0 by one tolerant line parser.
+
+Sources: prometheus.io/docs/instrumenting/exposition_formats and the OpenMetrics 1.0 specification. A line that makes no
+sense is skipped and counted, because real engines mix dialects in one body; a body that makes no sense is refused.
+Timestamps and exemplars are read over. Is not a validator, and knows no engine.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pinchpoint.snapshot import Reason
+from pinchpoint.sources.engine.failure import ScrapeError
+
+MAX_SAMPLES = 100_000  # sixteen data-parallel ranks of vLLM 0.33 expose about 9,000
+MAX_LABELS = 128  # vLLM's cache_config_info has 37
+MAX_LINE_CHARS = 16_384
+
+_NAME = re.compile(r"[ \t]*([a-zA-Z_:][a-zA-Z0-9_:]*)?[ \t]*")
+_LABEL = re.compile(
+    r'[ \t]*(?:(?P<key>[a-zA-Z_][a-zA-Z0-9_:]*|"(?:[^"\\]|\\.)*")[ \t]*=[ \t]*)?'
+    r'"(?P<value>[^"\\]*(?:\\.[^"\\]*)*)"[ \t]*(?:,|(?=\}))'
+)
+_CLOSE = re.compile(r"[ \t]*\}")
+_ESCAPE = re.compile(r'\\([\\n"])')
+_DECLARATION = re.compile(r"#[ \t]+(?:TYPE|HELP|UNIT)[ \t]+\"?([a-zA-Z_:][a-zA-Z0-9_:]*)")
+_HALF_LINE = re.compile(r"#.*|[a-zA-Z0-9]*[_:][a-zA-Z0-9_:]*(?:[ \t]*\{.*)?(?:[ \t]+[-+0-9.eE]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One line: what it is labelled with, and its finite value."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Families:
+    """What an exposition holds. NaN, infinities and ``*_created`` lines are not in it.
+
+    ``samples`` is by sample name, suffixes included. ``declared`` are the names of TYPE, HELP and UNIT lines: a name
+    that is declared and has no sample is a metric that the engine has not set yet.
+    """
+
+    samples: Mapping[str, tuple[Sample, ...]]
+    declared: frozenset[str] = field(default_factory=frozenset)
+    malformed_lines: int = 0
+
+    @property
+    def names(self) -> frozenset[str]:
+        return self.declared | self.samples.keys()
+
+
+def parse(body: bytes, content_type: str | None = None) -> Families:
+    """Read one exposition.
+
+    ``content_type`` matters for OpenMetrics only, which must end with ``# EOF``. Raises ``ScrapeError``
+    (``NOT_EXPOSITION``, ``TRUNCATED`` or ``TOO_LARGE``) and nothing else, whatever the bytes are.
+    """
+    *lines, half = body.decode("utf-8", errors="replace").removeprefix("\ufeff").split("\n")
+    samples: dict[str, list[Sample]] = {}
+    declared: set[str] = set()
+    good = bad = 0
+    ended = half.rstrip() == "# EOF"
+    for number, raw in enumerate(lines):
+        line = raw.strip(" \t\r")
+        if line == "# EOF":
+            ended, half = True, ""
+            break
+        if not line:
+            continue
+        if line[0] == "#":
+            declaration = _DECLARATION.match(line)
+            if declaration:
+                declared.add(declaration[1])
+            good += declaration is not None
+            continue
+        read = _read_sample(line)
+        if read is None:
+            bad += 1
+            continue
+        good += 1
+        name, sample = read
+        if good > MAX_SAMPLES:
+            raise ScrapeError(Reason.TOO_LARGE, f"more than {MAX_SAMPLES} samples by line {number + 1}")
+        if math.isfinite(sample.value) and not name.endswith("_created"):
+            samples.setdefault(name, []).append(sample)
+    _refuse_nonsense(body, content_type, good=good, bad=bad, half="" if ended else half, ended=ended)
+    return Families({name: tuple(found) for name, found in samples.items()}, frozenset(declared), bad)
+
+
+def _refuse_nonsense(body: bytes, content_type: str | None, *, good: int, bad: int, half: str, ended: bool) -> None:
+    """Raise when the body as a whole is no exposition, or is not all of one."""
+    hopeless = bad > good or (good == 0 and half.strip() != "")
+    if hopeless and not (bad == 0 and _HALF_LINE.fullmatch(half)):
+        raise ScrapeError(
+            Reason.NOT_EXPOSITION,
+            f"the answer is {_resemblance(body)}, not Prometheus text; check port and metrics_path",
+        )
+    if half.strip():
+        raise ScrapeError(Reason.TRUNCATED, f"the body ends in the middle of a line after {len(body)} bytes")
+    if content_type and content_type.startswith("application/openmetrics-text") and not ended:
+        raise ScrapeError(Reason.TRUNCATED, f"the OpenMetrics body has no # EOF after {len(body)} bytes")
+
+
+def _resemblance(body: bytes) -> str:
+    start = body[:512].lstrip()
+    if start.startswith(b"<"):
+        return "HTML"
+    if start.startswith((b"{", b"[")):
+        return "JSON"
+    return "binary" if b"\0" in start else "some other text"
+
+
+def _read_sample(line: str) -> tuple[str, Sample] | None:
+    """One sample line, or ``None`` where it is malformed. A quoted metric name stands inside the braces."""
+    if len(line) > MAX_LINE_CHARS:
+        return None
+    start = _NAME.match(line)
+    assert start is not None  # every part of the pattern is optional
+    name, position = start[1] or "", start.end()
+    labels: dict[str, str] = {}
+    if line[position : position + 1] == "{":
+        position += 1
+        while label := _LABEL.match(line, position):
+            key, value = label["key"], label["value"]
+            if "\\" in value:
+                value = _ESCAPE.sub(lambda escape: "\n" if escape[1] == "n" else escape[1], value)
+            if key is None:
+                name = name or value
+            else:
+                labels[key.strip('"')] = value
+            position = label.end()
+        close = _CLOSE.match(line, position)
+        if close is None or len(labels) > MAX_LABELS:
+            return None
+        position = close.end()
+    number = _number(line[position:])
+    return (name, Sample(labels, number)) if name and number is not None else None
+
+
+def _number(text: str) -> float | None:
+    """The value of ``VALUE [TIMESTAMP] [# EXEMPLAR]``."""
+    fields = text.split("#", 1)[0].split()
+    # Python also reads 1_000 and other alphabets' digits as numbers; Prometheus does not.
+    if not 1 <= len(fields) <= 2 or "_" in fields[0] or not fields[0].isascii():
+        return None
+    try:
+        return float(fields[0])
+    except ValueError:
+        return None

@@ -1,0 +1,181 @@
+"""What an operator says about the engines to watch."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+from pinchpoint.snapshot import EngineFacts, EngineTarget, Slo
+
+MAX_TOKEN_FILE_BYTES = 65_536
+_FACTS = EngineFacts.__dataclass_fields__.keys()
+
+
+def _base_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises where the port is no number
+    except ValueError as error:
+        raise ValueError(f"{error}; write it like http://127.0.0.1:8000") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be an http:// or https:// URL with a host, like http://127.0.0.1:8000")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("holds credentials, which would end up in logs; use bearer_token_file instead")
+    if parts.query or parts.fragment:
+        raise ValueError("must end with host, port or path; put what follows into metrics_path")
+    return url.rstrip("/")
+
+
+def _read_token(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            token = file.read(MAX_TOKEN_FILE_BYTES).decode().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"bearer_token_file {path} can't be read ({error}); make it readable to pinchpoint") from None
+    if not token or not token.isprintable():
+        raise ValueError(f"bearer_token_file {path} is empty or holds more than one line; put the bare token into it")
+    return token
+
+
+class SloSettings(BaseModel):
+    """The latency that the service promised."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    ttft_seconds: float = Field(
+        default=2.0,
+        gt=0,
+        le=3600,
+        description="Time to first token, seconds. Default 2: where a chat user starts to wonder.",
+    )
+    tpot_seconds: float = Field(
+        default=0.05,
+        gt=0,
+        le=60,
+        description="Time per output token, seconds. Default 0.05: 20 tokens/s, faster than reading.",
+    )
+
+
+class EngineSettings(BaseModel):
+    """One engine to watch. What is left out is unknown, and the diagnosis says where that cost it certainty."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, coerce_numbers_to_str=True)
+
+    name: str = Field(
+        pattern=r"^[^\x00-\x1f\x7f]{1,100}$", description="Name of the engine: the label `engine` on every metric."
+    )
+    url: Annotated[str, AfterValidator(_base_url)] = Field(description="Base URL, like http://127.0.0.1:8000.")
+    metrics_path: str = Field(
+        default="/metrics", pattern=r"^/[!-~]*$", description="Path of the exposition below `url`. Default: vLLM's own."
+    )
+    kind: Literal["vllm"] = Field(
+        default="vllm", description="The kind of engine. Default, and all that is read so far: vllm."
+    )
+    version: str | None = Field(default=None, description="Engine version. Default: asked for at /version.")
+    model: str | None = Field(default=None, description="Model name. Default: the model_name label of the exposition.")
+    hf_config: dict[str, object] = Field(  # pydantic keeps the name model_config for itself
+        default_factory=dict, alias="model_config", description="The model's config.json. Default: unknown shape."
+    )
+    quantization: str | None = Field(default=None, description="vLLM's --quantization. Default: unknown.")
+    max_num_seqs: int | None = Field(
+        default=None, ge=1, description="vLLM's --max-num-seqs, which it does not export. Default: unknown."
+    )
+    max_num_batched_tokens: int | None = Field(
+        default=None, ge=1, description="vLLM's --max-num-batched-tokens, which it does not export. Default: unknown."
+    )
+    max_model_len: int | None = Field(
+        default=None, ge=1, description="vLLM's --max-model-len, tokens. Default: unknown."
+    )
+    tensor_parallel_size: int | None = Field(default=None, ge=1, description="GPUs per replica. Default: unknown.")
+    data_parallel_size: int | None = Field(default=None, ge=1, description="Replicas. Default: unknown.")
+    gpu_memory_utilization: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="vLLM's --gpu-memory-utilization, ratio. Default: as the engine prints it.",
+    )
+    enable_prefix_caching: bool | None = Field(
+        default=None, description="vLLM's --enable-prefix-caching. Default: as the engine prints it."
+    )
+    gpu_name: str | None = Field(
+        default=None, description="GPU model, like NVIDIA H100 80GB HBM3. Default: as NVML says."
+    )
+    slo: SloSettings = Field(default=SloSettings(), description="The promised latency.")
+    gpus: tuple[str, ...] = Field(
+        default=(), description="Indices of the engine's GPUs, like ['0', '1']. Default: not known."
+    )
+    bearer_token: SecretStr | None = Field(
+        default=None, description="Sent as Authorization: Bearer. Default: none, for vLLM leaves /metrics open."
+    )
+    bearer_token_file: Path | None = Field(default=None, description="File that holds the bearer token. Default: none.")
+
+    @model_validator(mode="after")
+    def _one_readable_token(self) -> Self:
+        if self.bearer_token is not None and self.bearer_token_file is not None:
+            raise ValueError("bearer_token and bearer_token_file are both given; keep one")
+        self._token()
+        return self
+
+    def _token(self) -> str:
+        if self.bearer_token_file is not None:
+            return _read_token(self.bearer_token_file)
+        token = self.bearer_token.get_secret_value() if self.bearer_token is not None else ""
+        if not token.isprintable():
+            raise ValueError("bearer_token holds a line break or another control character; give the bare token")
+        return token
+
+    def target(self) -> EngineTarget:
+        """The endpoint to scrape. Reads ``bearer_token_file`` again, so that a reload picks up a new token."""
+        own = self.model_dump(include=_FACTS & type(self).model_fields.keys())
+        return EngineTarget(
+            engine=self.name,
+            url=self.url,
+            metrics_path=self.metrics_path,
+            facts=EngineFacts(**own, model_config=self.hf_config),
+            slo=Slo(ttft_seconds=self.slo.ttft_seconds, tpot_seconds=self.slo.tpot_seconds),
+            gpus=self.gpus,
+            bearer_token=self._token(),
+        )
+
+
+class EngineSourceSettings(BaseModel):
+    """How engines are scraped, and which."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    interval_seconds: float = Field(
+        default=5.0,
+        ge=1,
+        le=300,
+        description="Seconds between scrapes. Default 5: a scrape runs on the engine's serving loop.",
+    )
+    timeout_seconds: float = Field(
+        default=4.0,
+        gt=0,
+        le=60,
+        description="Deadline of one scrape, seconds, all told. Default 4: below the interval.",
+    )
+    max_body_bytes: int = Field(
+        default=16 * 2**20,
+        ge=1024,
+        le=2**30,
+        description="Largest body, bytes, inflated. Default 16 MiB: 250 times vLLM's.",
+    )
+    stale_after_seconds: float = Field(
+        default=15.0,
+        gt=0,
+        le=3600,
+        description="Age, seconds, at which a reading is dropped. Default 15: three missed scrapes.",
+    )
+    targets: tuple[EngineSettings, ...] = Field(default=(), max_length=256, description="The engines. Default: none.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.stale_after_seconds < self.interval_seconds:
+            raise ValueError("stale_after_seconds is below interval_seconds, so every reading would go stale; raise it")
+        names = [target.name for target in self.targets]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"target name {twice[0]!r} is given twice; names become labels, so make each unique")
+        return self

@@ -1,0 +1,133 @@
+"""How a vocabulary table is read: a normalised field from every upstream name it has ever had.
+
+A table maps a field of ``ReplicaReading`` to a ``Term``; a new name upstream is one more string in one row. Values
+of one replica that differ in other labels are added up (ratios: the largest). Is not a table itself.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from pinchpoint.snapshot import Histogram
+from pinchpoint.sources.engine.exposition import Families, Sample
+
+MAX_LABEL_VALUES = 32  # of one labelled field: these become label values of ours
+
+Value = float | Mapping[str, float] | Histogram
+Warn = Callable[[str], None]
+
+
+class Kind(Enum):
+    GAUGE = auto()
+    RATIO = auto()  # a gauge that is refused outside 0..1
+    COUNTER = auto()  # exposed with or without _total
+    HISTOGRAM = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Where one field comes from: the first of ``names`` that a replica has.
+
+    ``by``: the field is a mapping by this label. ``where``: only samples with this label value count.
+    """
+
+    kind: Kind
+    names: tuple[str, ...]
+    by: str | None = None
+    where: tuple[str, str] | None = None
+
+
+def replica_of(labels: Mapping[str, str]) -> str:
+    """The replica of a sample: Ray Serve's replica and vLLM's engine core, ``"0"`` where neither is said."""
+    return "/".join(labels[key] for key in ("ReplicaId", "engine") if key in labels) or "0"
+
+
+def read_term(term: Term, families: Families, warn: Warn) -> dict[str, Value]:
+    """One field of every replica that has it. What is out of range is dropped, and ``warn`` is told."""
+    found: dict[str, Value] = {}
+    for name in term.names:
+        for replica, value in _read_name(term, name, families, warn).items():
+            found.setdefault(replica, value)
+    return found
+
+
+def _read_name(term: Term, name: str, families: Families, warn: Warn) -> dict[str, Value]:
+    if term.kind is Kind.HISTOGRAM:
+        return _histograms(name, families, warn)
+    samples = families.samples.get(name, ())
+    if term.kind is Kind.COUNTER:
+        samples = families.samples.get(f"{name}_total", samples)
+    if term.where is not None:
+        key, wanted = term.where
+        samples = tuple(sample for sample in samples if sample.labels.get(key) == wanted)
+    values: dict[str, Value] = {}
+    for replica, own in _by_replica(samples).items():
+        valid = [sample for sample in own if _in_range(term.kind, name, sample.value, warn)]
+        if not valid:
+            continue
+        if term.by is not None:
+            values[replica] = _by_label(term.by, valid)
+        elif term.kind is Kind.RATIO:
+            values[replica] = max(sample.value for sample in valid)
+        else:
+            values[replica] = math.fsum(sample.value for sample in valid)
+    return values
+
+
+def _in_range(kind: Kind, name: str, value: float, warn: Warn) -> bool:
+    if value < 0 or (kind is Kind.RATIO and value > 1):
+        warn(f"{name} {value:g} is outside {'0..1' if kind is Kind.RATIO else 'what it can be (0 and up)'}, dropped")
+        return False
+    return True
+
+
+def _by_replica(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
+    groups: dict[str, list[Sample]] = {}
+    for sample in samples:
+        groups.setdefault(replica_of(sample.labels), []).append(sample)
+    return groups
+
+
+def _by_label(label: str, samples: Iterable[Sample]) -> dict[str, float]:
+    totals: dict[str, float] = {}
+    for sample in samples:
+        key = sample.labels.get(label, "")
+        if key in totals or len(totals) < MAX_LABEL_VALUES:
+            totals[key] = totals.get(key, 0.0) + sample.value
+    return totals
+
+
+def _histograms(name: str, families: Families, warn: Warn) -> dict[str, Value]:
+    buckets = _by_replica(families.samples.get(f"{name}_bucket", ()))
+    sums = _by_replica(families.samples.get(f"{name}_sum", ()))
+    counts = _by_replica(families.samples.get(f"{name}_count", ()))
+    found: dict[str, Value] = {}
+    for replica, own in buckets.items():
+        histogram = _histogram(own, sums.get(replica, ()), counts.get(replica, ()))
+        if histogram is None:
+            warn(f"{name} has buckets that fall, or no sum or count, dropped")
+        else:
+            found[replica] = histogram
+    return found
+
+
+def _histogram(buckets: Iterable[Sample], sums: Iterable[Sample], counts: Iterable[Sample]) -> Histogram | None:
+    """Cumulative buckets with their sum and count; ``None`` when they contradict each other."""
+    cumulative: dict[float, float] = {}
+    for sample in buckets:
+        try:
+            bound = float(sample.labels.get("le", ""))
+        except ValueError:
+            return None
+        cumulative[bound] = cumulative.get(bound, 0.0) + sample.value
+    total, count = [s.value for s in sums], [s.value for s in counts]
+    observed = math.fsum(count) if count else cumulative.get(math.inf)
+    if not total or observed is None or any(math.isnan(bound) for bound in cumulative):
+        return None
+    cumulative.setdefault(math.inf, observed)
+    bounds = tuple(sorted(cumulative))
+    values = tuple(cumulative[bound] for bound in bounds)
+    if list(values) != sorted(values) or values[0] < 0:
+        return None
+    return Histogram(bounds, values, math.fsum(total), observed)

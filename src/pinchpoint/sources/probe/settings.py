@@ -1,0 +1,196 @@
+"""What an operator can say about probes. No target is probed unless it is named here."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, field_validator, model_validator
+
+from pinchpoint.snapshot import Placement
+
+HOSTED_INTERVAL_FLOOR_SECONDS = 60.0
+_DEFAULT_INTERVAL_SECONDS = {Placement.LOCAL: 30.0, Placement.HOSTED: 300.0}
+
+Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
+
+
+class DeadlineSettings(BaseModel):
+    """How long each stage of one probe may take. The stage whose deadline passes names the failure."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    connect: Seconds = Field(
+        default=5.0,
+        description="Seconds to resolve, connect and shake hands. 5: two lost SYNs and a slow resolver fit.",
+    )
+    first_token: Seconds = Field(
+        default=30.0,
+        description="Seconds from the request to the first text. 30: a queue this long is a failure to its users.",
+    )
+    idle: Seconds = Field(
+        default=15.0, description="Seconds without progress once text has begun. 15: a preempted request gets over it."
+    )
+    overall: Seconds = Field(
+        default=60.0, description="Seconds for the whole probe. 60: connect, first token and a slow generation fit."
+    )
+
+    @model_validator(mode="after")
+    def _overall_is_the_last(self) -> Self:
+        if self.overall < self.connect + self.first_token:
+            raise ValueError(
+                f"overall ({self.overall:g}) is less than connect + first_token ({self.connect + self.first_token:g}): "
+                "raise overall, or lower the others"
+            )
+        return self
+
+
+class ParameterSettings(BaseModel):
+    """What the request may say. What a server refuses by name is left out by itself after the first refusal."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    token_field: Literal["max_tokens", "max_completion_tokens"] = Field(
+        default="max_tokens", description="The field that limits the answer. max_tokens: what most servers understand."
+    )
+    stream_usage: bool = Field(
+        default=True,
+        description="Ask for token counts (stream_options.include_usage). true: without them TPOT counts chunks.",
+    )
+    continuous_usage: bool | None = Field(
+        default=None,
+        description="Ask for counts on each chunk (vLLM). Unset: true for local, false for hosted targets.",
+    )
+    ignore_eos: bool | None = Field(
+        default=None,
+        description="Make every answer max_tokens long (vLLM, SGLang). Unset: true for local targets, false for hosted "
+        "ones, which reject it.",
+    )
+    temperature: float | None = Field(
+        default=None,
+        ge=0,
+        le=2,
+        description="Sampling temperature. Unset: not sent, for some models accept only their own.",
+    )
+    reasoning_effort: str | None = Field(
+        default=None, max_length=20, description="minimal, low, … for hosted reasoning models. Unset: not sent."
+    )
+    extra_body: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Further fields of the request body, sent as they are. Default: none."
+    )
+
+
+class ProbeTargetSettings(BaseModel):
+    """One endpoint that is sent a synthetic request at an interval."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1, max_length=63, description="The target's name, the label of its series.")
+    url: str = Field(max_length=2048, description="Base URL, with or without /v1, e.g. http://127.0.0.1:8000.")
+    model: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=256,
+        description="Model to ask. Unset: the first of the server's model list.",
+    )
+    placement: Placement = Field(
+        default=Placement.LOCAL,
+        description="local (our GPUs) or hosted (an API that costs money). local: never spend unasked.",
+    )
+    engine: str | None = Field(
+        default=None, max_length=63, description="Name of the watched engine behind this target. Unset: not known."
+    )
+    api_key: SecretStr | None = Field(default=None, description="Bearer token. Unset: none is sent.")
+    api_key_file: Path | None = Field(
+        default=None,
+        description="File with the bearer token, read at each probe so that it can be rotated. Unset: none.",
+    )
+    interval_seconds: float = Field(
+        default=_DEFAULT_INTERVAL_SECONDS[Placement.LOCAL],
+        ge=1,
+        le=86_400,
+        allow_inf_nan=False,
+        description="Seconds between probes. Local 30: little load. Hosted 300, at least 60: each one is billed.",
+    )
+    max_tokens: int = Field(
+        default=32,
+        ge=16,
+        le=4096,
+        description="Tokens to generate. 32: enough gaps for a mean TPOT, cheap. At least 16, which some APIs demand.",
+    )
+    prompt_words: int = Field(
+        default=64,
+        ge=0,
+        le=20_000,
+        description="Words of filler before the task. 64: a short prefill, about 100 tokens.",
+    )
+    deadlines: DeadlineSettings = Field(
+        default_factory=DeadlineSettings, description="Deadlines of one probe, in seconds."
+    )
+    parameters: ParameterSettings = Field(default_factory=ParameterSettings, description="What the request may say.")
+    proxy: str | None = Field(
+        default=None,
+        max_length=2048,
+        description="HTTP proxy URL. Unset: none, whatever the environment's proxy variables say.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _interval_by_placement(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("interval_seconds") is None:
+            hosted = values.get("placement") == Placement.HOSTED
+            return {
+                **values,
+                "interval_seconds": _DEFAULT_INTERVAL_SECONDS[Placement.HOSTED if hosted else Placement.LOCAL],
+            }
+        return values
+
+    @field_validator("url", "proxy")
+    @classmethod
+    def _plain_http_url(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+        except ValueError:  # its text could hold a password
+            raise ValueError("not a URL with a valid host and port: write it like http://127.0.0.1:8000") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("not an http:// or https:// URL with a host: write it like http://127.0.0.1:8000")
+        if parts.username is not None or parts.password is not None:
+            raise ValueError("holds credentials: take them out, and give the key as api_key or api_key_file")
+        if parts.query or parts.fragment:
+            raise ValueError("has a query or a fragment: give the base URL alone")
+        return url.rstrip("/")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.api_key is not None and self.api_key_file is not None:
+            raise ValueError(f"target {self.name}: api_key and api_key_file are both set: keep one")
+        if self.placement is Placement.HOSTED:
+            if self.interval_seconds < HOSTED_INTERVAL_FLOOR_SECONDS:
+                raise ValueError(
+                    f"target {self.name}: interval_seconds {self.interval_seconds:g} is too short for a hosted API, "
+                    f"which bills each probe: use {HOSTED_INTERVAL_FLOOR_SECONDS:g} or more, or placement local"
+                )
+            if self.model is None:
+                raise ValueError(f"target {self.name}: a hosted target needs model: its price depends on it")
+        return self
+
+
+class ProbeSettings(BaseModel):
+    """The targets. Default: none, so that nothing is called and nothing is spent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    targets: list[ProbeTargetSettings] = Field(
+        default_factory=list, max_length=100, description="Endpoints to probe. Default: none."
+    )
+
+    @field_validator("targets")
+    @classmethod
+    def _unique_names(cls, targets: list[ProbeTargetSettings]) -> list[ProbeTargetSettings]:
+        names = [target.name for target in targets]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"target name {', '.join(twice)} is used more than once: give each target its own")
+        return targets

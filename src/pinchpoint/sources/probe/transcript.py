@@ -1,0 +1,57 @@
+"""What an answer has said so far, and when: the accumulated facts of one stream. Pure: time comes in as stamps."""
+
+from dataclasses import dataclass, field
+
+from pinchpoint.sources.probe.event import StreamEvent, TextKind, Usage
+
+
+@dataclass(slots=True, kw_only=True)
+class Transcript:
+    """Stamps are ``perf_counter_ns`` of the socket read that brought the event, so events of one read share a stamp."""
+
+    first_text_ns: int | None = None
+    first_content_ns: int | None = None
+    last_text_ns: int | None = None
+    end_ns: int | None = None  # of the last event that said anything
+    text_events: int = 0
+    text_reads: int = 0
+    characters: int = 0
+    first_chunk_tokens: int = 1
+    kinds: set[TextKind] = field(default_factory=set)
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    done: bool = False
+    error: object = None
+    choices: bool = False
+    malformed: int = 0
+
+    @property
+    def ended(self) -> bool:
+        """The server said that the answer is complete. Either sign is enough: not every server sends both."""
+        return self.done or self.finish_reason is not None
+
+    def add(self, event: StreamEvent, at_ns: int) -> None:
+        """Take in one event that came with the read of ``at_ns``. The last usage wins, the first error stays."""
+        if event.text is not None:
+            self._add_text(event, event.text, at_ns)
+        if event.progress or event.error is not None:
+            self.end_ns = at_ns
+        self.usage = event.usage or self.usage
+        self.finish_reason = event.finish_reason or self.finish_reason
+        self.done = self.done or event.done
+        self.error = self.error if self.error is not None else event.error
+        self.choices = self.choices or event.choices
+        self.malformed += event.malformed
+
+    def _add_text(self, event: StreamEvent, kind: TextKind, at_ns: int) -> None:
+        if self.first_text_ns is None:
+            self.first_text_ns = at_ns
+            if event.usage is not None and event.usage.completion_tokens:
+                self.first_chunk_tokens = event.usage.completion_tokens
+        if kind is TextKind.CONTENT and self.first_content_ns is None:
+            self.first_content_ns = at_ns
+        self.text_reads += at_ns != self.last_text_ns
+        self.last_text_ns = at_ns
+        self.text_events += 1
+        self.characters += event.characters
+        self.kinds.add(kind)

@@ -1,0 +1,86 @@
+"""The scrapes of a recording: a folder of ``*.prom`` files becomes one engine's readings, folders one service's."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, Reason
+from pinchpoint.sources.engine import EpochTracker, ScrapeError, reading_from_body
+from pinchpoint.sources.recording.failure import RecordingError
+from pinchpoint.sources.recording.files import read_bytes
+
+MAX_SCRAPES = 100_000  # a day at one a second
+MAX_SCRAPE_BYTES = 16 * 2**20
+
+Observed = EngineReading | Absence
+
+
+def scrape_files(folder: Path) -> dict[str, Path]:
+    """The ``*.prom`` files of ``folder`` by name, in name order. Raises ``RecordingError`` when there are none."""
+    try:
+        files = {path.name: path for path in sorted(folder.glob("*.prom")) if path.is_file()}
+    except OSError as error:
+        raise RecordingError(folder, f"can't be read ({error.strerror})") from None
+    if not files:
+        raise RecordingError(folder, "holds no *.prom file; give the folder that the scrapes lie in")
+    if len(files) > MAX_SCRAPES:
+        raise RecordingError(folder, f"holds {len(files)} scrapes, more than {MAX_SCRAPES}; split it")
+    return files
+
+
+def read_engine(
+    target: EngineTarget, files: Mapping[str, Path], steps: Sequence[str], step_seconds: float
+) -> tuple[Observed, ...]:
+    """One engine's reading of each step; an ``Absence`` where its scrape is missing or makes no sense."""
+    epochs = EpochTracker()
+
+    def read(number: int, step: str) -> Observed:
+        at = number * step_seconds
+        if step not in files:
+            return Absence(
+                f"engine/{target.engine}", Reason.STALE, f"{target.engine}: no scrape {step} was recorded", at
+            )
+        try:
+            body = read_bytes(files[step], MAX_SCRAPE_BYTES)
+            return epochs.stamp(reading_from_body(target, body, None, at))
+        except ScrapeError as error:
+            return Absence(f"engine/{target.engine}", error.reason, f"{files[step].name}: {error.detail}", at)
+
+    return tuple(read(number, step) for number, step in enumerate(steps))
+
+
+def read_service(target: EngineTarget, parts: Mapping[str, Sequence[Observed]]) -> tuple[Observed, ...]:
+    """The engines behind one balancer as one engine whose replicas are all of theirs.
+
+    A part that is absent lends no replica and a warning; when all are, so is the service. Replica names stay unique by
+    their engine's name in front.
+    """
+    epochs: dict[str, str] = {}
+
+    def join(step: Mapping[str, Observed]) -> Observed:
+        present = {name: seen for name, seen in step.items() if isinstance(seen, EngineReading)}
+        at = next(iter(step.values())).at
+        if not present:
+            return Absence(
+                f"engine/{target.engine}", Reason.STALE, f"{target.engine}: none of its engines answered", at
+            )
+        epochs.update({name: reading.epoch for name, reading in present.items()})
+        first = next(iter(present.values()))
+        return EngineReading(
+            engine=target.engine,
+            at=at,
+            replicas=tuple(
+                replace(replica, replica=f"{name}/{replica.replica}")
+                for name, reading in present.items()
+                for replica in reading.replicas
+            ),
+            facts=replace(first.facts, data_parallel_size=target.facts.data_parallel_size),
+            slo=target.slo,
+            gpus=target.gpus,
+            epoch=";".join(f"{name}={epoch}" for name, epoch in sorted(epochs.items())),
+            warnings=tuple(f"{name} is absent" for name in step if name not in present)
+            + tuple(f"{name}: {warning}" for name, reading in present.items() for warning in reading.warnings),
+        )
+
+    names = tuple(parts)
+    return tuple(join(dict(zip(names, step, strict=True))) for step in zip(*parts.values(), strict=True))

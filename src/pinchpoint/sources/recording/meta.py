@@ -1,0 +1,92 @@
+"""``meta.json``: what whoever recorded it knew of the engine, the service and the GPUs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from pinchpoint.snapshot import EngineFacts, PeerLink, Slo
+from pinchpoint.sources.recording.failure import RecordingError
+from pinchpoint.sources.recording.files import Json, read_object
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """A sub-folder of the recording: one engine behind the balancer."""
+
+    name: str
+    gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """``meta.json`` in our words; every part has a default, for the file and each of its keys are optional."""
+
+    step_seconds: float | None = None
+    simulated: bool = False
+    facts: EngineFacts = field(default_factory=EngineFacts)
+    slo: Slo = field(default_factory=Slo)
+    gpus: tuple[str, ...] = ()
+    links: tuple[PeerLink, ...] = ()
+    replicas: tuple[Replica, ...] = ()
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True, hide_input_in_errors=True)
+
+    name: str = Field(pattern=r"^[^/\x00-\x1f\x7f]{1,100}$")
+    gpus: list[str] = []
+
+
+class _File(BaseModel):
+    """The file's form. Unknown keys are left alone: a newer recorder may write more."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True, hide_input_in_errors=True)
+
+    step_seconds: float | None = Field(default=None, gt=0, le=86_400)
+    simulated: bool = False
+    engine: dict[str, Any] = {}
+    slo: dict[str, Any] = {}
+    gpus: list[str] = []
+    links: list[dict[str, Any]] = []
+    engines: list[_Entry] = Field(default=[], max_length=256)
+
+
+_FILE: TypeAdapter[_File] = TypeAdapter(_File)
+_FACTS: TypeAdapter[EngineFacts] = TypeAdapter(EngineFacts)
+_SLO: TypeAdapter[Slo] = TypeAdapter(Slo)
+_LINK: TypeAdapter[PeerLink] = TypeAdapter(PeerLink)
+
+
+def read_meta(path: Path) -> Meta:
+    """Read ``meta.json``; defaults when there is none. Raises ``RecordingError`` naming the key that is wrong."""
+    if not path.exists():
+        return Meta()
+    raw = validated(_FILE, read_object(path), path)
+    replicas = tuple(Replica(name=entry.name, gpus=tuple(entry.gpus)) for entry in raw.engines)
+    if any(replica.name in (".", "..") for replica in replicas) or len({r.name for r in replicas}) < len(replicas):
+        raise RecordingError(path, "engines: each name must be that of a sub-folder of its own")
+    return Meta(
+        step_seconds=raw.step_seconds,
+        simulated=raw.simulated,
+        facts=validated(_FACTS, raw.engine, path),
+        slo=validated(_SLO, raw.slo, path),
+        gpus=tuple(raw.gpus),
+        links=tuple(validated(_LINK, link, path) for link in raw.links),
+        replicas=replicas,
+    )
+
+
+def validated(adapter: TypeAdapter[T], raw: Mapping[str, object], path: Path, line: int | None = None) -> T:
+    """``raw`` as the adapter's type, a null being a key that is not there. Raises ``RecordingError`` on a mistake."""
+    known: Json = {key: value for key, value in raw.items() if value is not None}
+    try:
+        return adapter.validate_python(known)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise RecordingError(path, f"{key}: {first['msg']}; correct or remove the key", line=line) from None

@@ -1,0 +1,139 @@
+"""The rules, judged by Prometheus' own promtool and amtool."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pinchpoint.alerting import ALERTS, Alert, Severity, rules_file
+
+FOLDER = Path("alerts")
+RULES = FOLDER / "pinchpoint.rules.yml"
+TESTS = FOLDER / "pinchpoint.rules.test.yml"
+
+
+def promtool(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = ["/usr/bin/promtool", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def rules_in(text: str) -> dict[str, dict]:
+    (group,) = yaml.safe_load(text)["groups"]
+    return {rule["alert"]: rule for rule in group["rules"]}
+
+
+def test_the_committed_rules_are_the_generated_ones():
+    assert RULES.read_text() == rules_file(ALERTS)
+
+
+def test_promtool_takes_the_rules():
+    done = promtool("check", "rules", RULES)
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
+def test_the_alerts_fire_when_they_should_and_not_when_they_should_not():
+    done = promtool("test", "rules", TESTS)
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
+BY_NAME = {alert.name: alert for alert in ALERTS}
+WRONG_EXPRESSIONS = [
+    ("PinchpointKVCacheHigh", "> 0.90", ">= 0.90"),
+    ("PinchpointKVCacheHigh", "> 0.90", "> 0.96"),
+    ("PinchpointEngineDown", "== 0", "== 1"),
+    ("PinchpointGPULost", "== 0", "== 1"),
+    ("PinchpointGPUsMissing", "<", "<="),
+    ("PinchpointGPUHardwareSlowdown", "hw_thermal_slowdown|", "hw_thermal_slowdown|sw_power_cap|"),
+    ("PinchpointGPUHardwareSlowdown", "|hw_power_brake", ""),
+    ("PinchpointProbeFailing", "> 0.5", ">= 0.4"),
+    ("PinchpointProbeFailing", ">= 3", ">= 1"),
+    ("PinchpointProbeFailing", "without (reason)", "without (placement)"),
+    ("PinchpointBottleneckPersistent", "> 1440", "> 600"),
+    ("PinchpointBottleneckPersistent", "unknown|no_data|idle|healthy", "unknown|no_data|idle"),
+    ("PinchpointConfigReloadFailed", "== 0", "== 1"),
+    ("PinchpointTargetAbsent", " unless on ()", " or on ()"),
+    ("PinchpointTargetAbsent", 'up{job=~".*pinchpoint.*"} == 0\n', 'up{job=~".*nothing.*"} == 0\n'),
+    ("PinchpointTargetAbsent", "absent(pinchpoint_build_info)", "absent(up)"),
+]
+WRONG = [
+    *[
+        replace(BY_NAME[name], expr=BY_NAME[name].expr.replace(right, wrong))
+        for name, right, wrong in WRONG_EXPRESSIONS
+    ],
+    *[replace(a, for_seconds=factor * a.for_seconds) for a in ALERTS if a.for_seconds for factor in (0, 4)],
+    *[replace(alert, keep_firing_for_seconds=0) for alert in ALERTS if alert.keep_firing_for_seconds],
+    *[replace(alert, severity=Severity.WARNING) for alert in ALERTS if alert.severity is Severity.CRITICAL],
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: f"{wrong.name}-{wrong.expr}-{wrong.for_seconds}")
+def test_a_wrong_rule_does_not_pass_its_cases(tmp_path, wrong):
+    assert wrong != BY_NAME[wrong.name]
+    cases = yaml.safe_load(TESTS.read_text())
+    cases["tests"] = [case for case in cases["tests"] if wrong.name in str(case)]
+    (tmp_path / TESTS.name).write_text(yaml.safe_dump(cases))
+    (tmp_path / RULES.name).write_text(rules_file([wrong]))
+    assert promtool("check", "rules", tmp_path / RULES.name).returncode == 0
+    done = promtool("test", "rules", tmp_path / TESTS.name)
+    assert done.returncode == 1
+    assert "FAILED" in done.stdout + done.stderr
+
+
+def test_amtool_takes_the_example_and_it_routes_by_severity():
+    example = FOLDER / "alertmanager.example.yml"
+    check = subprocess.run(["/usr/bin/amtool", "check-config", example], capture_output=True, text=True, check=False)
+    assert check.returncode == 0, check.stderr
+    for labels, receiver in {
+        ("severity=critical", "alertname=PinchpointKVCacheHigh"): "pager",
+        ("severity=warning", "alertname=PinchpointProbeFailing"): "tickets",
+        ("severity=info", "alertname=PinchpointBottleneckPersistent"): "chat",
+        ("severity=none", "alertname=PinchpointWatchdog"): "heartbeat",
+    }.items():
+        command = ["/usr/bin/amtool", "config", "routes", "test", f"--config.file={example}", *labels]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.stdout.strip() == receiver
+
+
+def test_every_inhibition_says_what_must_be_equal():
+    rules = yaml.safe_load((FOLDER / "alertmanager.example.yml").read_text())["inhibit_rules"]
+    assert rules
+    assert all({"job", "instance"} <= set(rule["equal"]) for rule in rules)
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_an_alert_tells_a_tired_person_what_is_wrong_and_what_to_do(alert):
+    rule = rules_in(rules_file([alert]))[alert.name]
+    assert set(rule["labels"]) == {"severity"}
+    assert rule["annotations"].keys() == {"summary", "description", "runbook_url", "dashboard_url"}
+    assert "{{" not in rule["annotations"]["summary"]
+    assert rule["annotations"]["summary"].endswith(".")
+    assert len(rule["annotations"]["description"]) > 80
+
+
+def test_the_page_for_a_full_kv_cache_is_as_it_was_promised():
+    rule = rules_in(RULES.read_text())["PinchpointKVCacheHigh"]
+    assert rule["expr"] == "pinchpoint_engine_kv_cache_usage_ratio > 0.90"
+    assert (rule["for"], rule["labels"]) == ("5m", {"severity": "critical"})
+
+
+def test_text_of_any_kind_survives_the_file():
+    nasty = 'a: "b" \\ {{ $value }} # é\tπ'
+    alert = Alert(name="A", expr='x{a="b"} > 1\n  and y', severity=Severity.INFO, summary=nasty, description=nasty)
+    rule = rules_in(rules_file([alert]))["A"]
+    assert rule["annotations"]["summary"] == rule["annotations"]["description"] == nasty
+    assert rule["expr"] == alert.expr
+    assert not {"for", "keep_firing_for"} & rule.keys()
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(60, "1m"), (90, "90s"), (3600, "60m")])
+def test_durations_are_in_prometheus_units(seconds, text):
+    alert = Alert(name="A", expr="x", severity=Severity.INFO, summary="s", description="d", for_seconds=seconds)
+    assert rules_in(rules_file([alert]))["A"]["for"] == text
+
+
+def test_dashboard_links_lead_to_the_site_s_own_grafana():
+    text = rules_file(ALERTS, "https://grafana.mysite.net/")
+    url = rules_in(text)["PinchpointKVCacheHigh"]["annotations"]["dashboard_url"]
+    assert url.startswith("https://grafana.mysite.net/d/pinchpoint-overview?var-instance={{ $labels.instance }}")

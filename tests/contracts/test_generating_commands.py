@@ -1,0 +1,39 @@
+"""``pinchpoint rules`` and ``pinchpoint dashboards`` write what is committed."""
+
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from pinchpoint.cli.dashboards import dashboards
+from pinchpoint.cli.rules import rules
+
+COMMANDS = [
+    (rules, "pinchpoint.rules.yml", Path("alerts")),
+    (dashboards, "pinchpoint-overview.json", Path("grafana/dashboards")),
+]
+
+
+def run(command, *arguments: object):
+    app = typer.Typer()
+    app.command()(command)
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize(("command", "file", "committed"), COMMANDS)
+def test_the_file_is_written_where_it_is_asked_for_and_its_path_is_the_answer(tmp_path, command, file, committed):
+    target = tmp_path / "new" / "folder"
+    result = run(command, target)
+    assert (result.exit_code, result.stdout) == (0, f"{target / file}\n")
+    assert (target / file).read_text() == (committed / file).read_text()
+
+
+@pytest.mark.parametrize(("command", "file", "committed"), COMMANDS)
+def test_a_folder_that_can_t_be_is_one_line_and_exit_code_2(tmp_path, command, file, committed):
+    (tmp_path / "taken").write_text("")
+    result = run(command, tmp_path / "taken" / "folder")
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert file in line
+    assert "name a folder that you may write to" in line

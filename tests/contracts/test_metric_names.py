@@ -1,0 +1,128 @@
+"""What alerts and dashboards ask for must exist: the metric table is the one place that names a metric."""
+
+import json
+import re
+from pathlib import Path
+
+import promql_parser
+import pytest
+import yaml
+from tests.contracts.dashboard_queries import panels, queries, substituted
+
+from pinchpoint.alerting import ALERTS
+from pinchpoint.diagnosis.verdict import Bottleneck
+from pinchpoint.outputs.catalog import CATALOG
+from pinchpoint.snapshot import ThrottleReason
+
+DASHBOARDS = sorted(Path("grafana/dashboards").glob("*.json"))
+RUNBOOKS = Path("alerts/runbooks")
+LABELS = {name: set(metric.labels) for metric in CATALOG for name in metric.series_names}
+# Made by Prometheus itself, or by the process.
+FOREIGN = {"up", "ALERTS", "process_start_time_seconds", "process_cpu_seconds_total"}
+TARGET_LABELS = {"job", "instance", "le", "alertname", "alertstate"}
+
+
+def selectors(expr: str) -> list[tuple[str, set[str]]]:
+    """(metric, labels in its matchers) of each selector in ``expr``; raises ``ValueError`` when it does not parse."""
+    found = []
+
+    def walk(node):
+        match node:
+            case promql_parser.VectorSelector():
+                found.append((node.name, {matcher.name for matcher in node.matchers.matchers}))
+            case promql_parser.MatrixSelector():
+                walk(node.vector_selector)
+            case promql_parser.AggregateExpr() | promql_parser.ParenExpr() | promql_parser.UnaryExpr():
+                walk(node.expr)
+            case promql_parser.BinaryExpr():
+                walk(node.lhs)
+                walk(node.rhs)
+            case promql_parser.Call():
+                for argument in node.args:
+                    walk(argument)
+            case promql_parser.NumberLiteral() | promql_parser.StringLiteral():
+                pass
+            case _:
+                raise ValueError(f"{type(node)} in {expr}")
+
+    walk(promql_parser.parse(expr))
+    return found
+
+
+def asked() -> list[tuple[str, str]]:
+    every = [(alert.name, alert.expr) for alert in ALERTS]
+    for path in DASHBOARDS:
+        every += queries(path)
+        for annotation in json.loads(path.read_text())["annotations"]["list"]:
+            every.append((annotation["name"], substituted(annotation["expr"])))
+    for page in sorted(RUNBOOKS.glob("*.md")):
+        blocks = re.findall(r"```promql\n(.*?)```", page.read_text(), re.DOTALL)
+        every += [(page.stem, line.strip()) for block in blocks for line in block.strip().splitlines()]
+    return every
+
+
+@pytest.mark.parametrize(("where", "expr"), asked())
+def test_a_query_parses_and_names_only_metrics_and_labels_of_the_table(where, expr):
+    found = selectors(expr)
+    assert {name for name, _ in found} <= LABELS.keys() | FOREIGN
+    for name, labels in found:
+        assert labels <= LABELS.get(name, labels) | TARGET_LABELS
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_an_alert_has_a_runbook_and_points_to_it(alert):
+    page = RUNBOOKS / f"{alert.name}.md"
+    assert alert.runbook.endswith(f"/{page}")
+    text = page.read_text()
+    assert text.startswith(f"# {alert.name}\n")
+    assert all(part in text for part in ("**Meaning.**", "**Impact.**", "## Check", "## Mend"))
+
+
+def test_there_is_no_runbook_without_an_alert():
+    assert {page.stem for page in RUNBOOKS.glob("*.md")} == {alert.name for alert in ALERTS}
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_an_alert_speaks_only_of_labels_that_its_query_can_have(alert):
+    known = {"instance", "job"}
+    for name, _ in selectors(alert.expr):
+        known |= LABELS.get(name, set())
+    used = set(re.findall(r"\$labels\.(\w+)", alert.description + alert.dashboard))
+    assert used <= known
+    assert not any(
+        name in alert.description for name in re.findall(r"pinchpoint_\w+", alert.description) if name not in LABELS
+    )
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_a_dashboard_link_fills_only_variables_that_the_dashboard_has(alert):
+    (dashboard,) = (json.loads(path.read_text()) for path in DASHBOARDS)
+    assert alert.dashboard.split("?")[0] == f"/d/{dashboard['uid']}"
+    assert set(alert.panel_variables) <= {variable["name"] for variable in dashboard["templating"]["list"]}
+
+
+def test_label_values_in_alerts_are_values_that_exist():
+    text = "\n".join(alert.expr for alert in ALERTS)
+    classes = re.search(r'class!~"([^"]+)"', text).group(1).split("|")
+    reasons = re.search(r'reason=~"([^"]+)"', text).group(1).split("|")
+    assert set(classes) <= set(Bottleneck)
+    assert set(reasons) <= set(ThrottleReason)
+
+
+def test_every_alert_has_a_case_in_which_it_fires():
+    text = Path("alerts/pinchpoint.rules.test.yml").read_text()
+    firing = {
+        alert.name
+        for alert in ALERTS
+        for case in yaml.safe_load(text)["tests"]
+        for one in case.get("promql_expr_test", []) + case.get("alert_rule_test", [])
+        if alert.name in str(one) and (one.get("exp_samples") or one.get("exp_alerts"))
+    }
+    assert firing == {alert.name for alert in ALERTS}
+
+
+def test_every_class_has_a_word_and_a_colour_on_the_timeline():
+    (dashboard,) = (json.loads(path.read_text()) for path in DASHBOARDS)
+    (timeline,) = (panel for panel in panels(dashboard) if panel["title"] == "Bottleneck")
+    (mapping,) = timeline["fieldConfig"]["defaults"]["mappings"]
+    assert list(mapping["options"]) == [str(code) for code in range(len(Bottleneck))]

@@ -1,0 +1,53 @@
+"""The systemd unit: accepted by systemd where it is installed, and hardened in any case."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+UNIT = Path(__file__).parents[2] / "deploy" / "systemd" / "pinchpoint.service"
+
+
+def settings() -> dict[str, list[str]]:
+    """Each setting of the unit with its values, in order; a unit may give a setting more than once."""
+    found: dict[str, list[str]] = {}
+    for line in UNIT.read_text().splitlines():
+        if line and not line.startswith(("#", "[")):
+            name, _, value = line.partition("=")
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def test_it_is_neither_root_nor_able_to_become_it() -> None:
+    unit = settings()
+    assert unit["DynamicUser"] == ["yes"]
+    assert unit["NoNewPrivileges"] == ["yes"]
+    assert unit["CapabilityBoundingSet"] == [""]
+    assert unit["ProtectSystem"] == ["strict"]
+
+
+def test_it_sees_the_gpus_and_no_other_device() -> None:
+    unit = settings()
+    assert unit["DevicePolicy"] == ["closed"]
+    assert unit["DeviceAllow"] == ["char-nvidia* rw"]
+    assert "PrivateDevices" not in unit
+
+
+def test_it_reloads_on_hangup_stops_in_time_and_gives_up_on_a_wrong_configuration() -> None:
+    unit = settings()
+    assert unit["ExecReload"] == ["/bin/kill -HUP $MAINPID"]
+    assert unit["TimeoutStopSec"] == ["5"]
+    assert (unit["Restart"], unit["RestartPreventExitStatus"]) == (["on-failure"], ["2"])
+
+
+def test_systemd_accepts_it_and_finds_it_hardened(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("no systemd on this machine; the other tests read the unit without it")
+    unit = tmp_path / "pinchpoint.service"
+    unit.write_text(UNIT.read_text().replace("/opt/pinchpoint/bin/pinchpoint", "/bin/true"))  # verify wants it there
+    verified = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert (verified.returncode, verified.stderr) == (0, "")
+    exposure = ["systemd-analyze", "security", "--offline=true", "--threshold=25", unit]  # 2.5 of 10
+    rated = subprocess.run(exposure, capture_output=True, text=True, check=False)
+    assert rated.returncode == 0, rated.stdout + rated.stderr

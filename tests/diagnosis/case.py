@@ -1,0 +1,180 @@
+"""Reads a labelled case: a window in the small language that promtool's tests use, and the class it must get.
+
+A series is ``VALUE[xTIMES] …``, one value a scrape, the last one repeated to the end; ``_`` is unknown. What ends in
+``_total`` is a counter: its values are increments. A histogram's value is ``SECONDS*OBSERVATIONS``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pinchpoint.diagnosis import Bottleneck
+from pinchpoint.snapshot import (
+    Absence,
+    EngineFacts,
+    EngineReading,
+    GpuReading,
+    GpuState,
+    Histogram,
+    Reason,
+    ReplicaReading,
+    Slo,
+    Snapshot,
+    Window,
+)
+
+BOUNDS = (
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+    64.0,
+    256.0,
+    1024.0,
+    4096.0,
+    float("inf"),
+)
+HISTOGRAMS = ("ttft_seconds", "inter_token_seconds", "queue_seconds", "prefill_seconds", "iteration_tokens")
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    about: str
+    expect: Bottleneck
+    snapshots: tuple[Snapshot, ...]
+    evidence: tuple[str, ...] = ()  # signals that must be in the evidence
+    missing: tuple[str, ...] = ()
+    score: tuple[float, float] = (0.0, 1.0)
+    why: str = ""  # must be in the sentence
+    never: tuple[Bottleneck, ...] = field(default=())  # classes that must score below one half
+
+    @property
+    def window(self) -> Window:
+        return Window(300.0, self.snapshots)
+
+
+def load(path: Path) -> Case:
+    raw = yaml.safe_load(path.read_text())
+    known = {"about", "expect", "evidence", "missing", "score", "why", "never", "steps", "step_seconds", "facts", "slo"}
+    assert not (
+        wrong := raw.keys() - known - {"gpus_of_engine", "replicas", "gpus", "present", "restart_at", "other"}
+    ), wrong
+    return Case(
+        name=path.stem,
+        about=raw["about"],
+        expect=Bottleneck(raw["expect"]),
+        snapshots=tuple(_snapshots(raw)),
+        evidence=tuple(raw.get("evidence", ())),
+        missing=tuple(raw.get("missing", ())),
+        score=tuple(raw.get("score", (0.0, 1.0))),
+        why=raw.get("why", ""),
+        never=tuple(Bottleneck(name) for name in raw.get("never", ())),
+    )
+
+
+def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
+    steps, seconds, restart = raw.get("steps", 30), raw.get("step_seconds", 1.0), raw.get("restart_at", 10**9)
+    replicas = {name: _columns(series, steps, restart) for name, series in raw.get("replicas", {}).items()}
+    gpus = {name: _columns(series, steps, 10**9) for name, series in raw.get("gpus", {}).items()}
+    present = _series(raw.get("present", "1"), steps)
+    for step in range(steps):
+        at = step * seconds
+        engine = EngineReading(
+            engine="chat",
+            at=at,
+            replicas=tuple(_replica(name, columns, step) for name, columns in replicas.items()),
+            facts=EngineFacts(**raw.get("facts", {})),
+            slo=Slo(**raw.get("slo", {})),
+            gpus=tuple(raw.get("gpus_of_engine", ())),
+            epoch=str(step >= restart),
+        )
+        others = (EngineReading(engine="other", at=at, replicas=()),) if raw.get("other") else ()
+        absence = Absence("engine/chat", Reason.TIMEOUT, "no answer within 5 s", at)
+        yield Snapshot(
+            at=at,
+            engines=(engine, *others) if present[step] else others,
+            absences=() if present[step] else (absence,),
+            gpus=tuple(_gpu(name, columns, step, at) for name, columns in gpus.items()),
+        )
+
+
+def _columns(series: dict[str, Any], steps: int, restart: int) -> dict[str, list[Any]]:
+    return {name: _column(name, text, steps, restart) for name, text in series.items()}
+
+
+def _column(name: str, text: Any, steps: int, restart: int) -> list[Any]:
+    if name in HISTOGRAMS:
+        return _histograms(str(text), steps, restart)
+    values = _series(text, steps)
+    if not name.partition(".")[0].endswith("_total"):
+        return values
+    split = min(restart, steps)
+    return [*_accumulate(values[:split]), *_accumulate(values[split:])]
+
+
+def _accumulate(increments: list[Any]) -> list[Any]:
+    sums = accumulate(increment or 0.0 for increment in increments)
+    return [None if increment is None else total for increment, total in zip(increments, sums, strict=True)]
+
+
+def _series(text: Any, steps: int) -> list[Any]:
+    values: list[Any] = []
+    for part in str(text).split():
+        value, _, times = part.partition("x")
+        values += [None if value == "_" else float(value)] * int(times or 1)
+    return [*values, *[values[-1]] * steps][:steps]
+
+
+def _histograms(text: str, steps: int, restart: int) -> list[Histogram]:
+    observations: list[tuple[float, float]] = []
+    for part in text.split():
+        value, _, times = part.partition("x")
+        seconds, _, count = value.partition("*")
+        observations += [(float(seconds), float(count))] * int(times or 1)
+    observations = [*observations, *[observations[-1]] * steps][:steps]
+    found, now = [], Histogram(BOUNDS, (0.0,) * len(BOUNDS), 0.0, 0.0)
+    for step, (value, count) in enumerate(observations):
+        if step == restart:
+            now = Histogram(BOUNDS, (0.0,) * len(BOUNDS), 0.0, 0.0)
+        counts = tuple(n + count * (value <= bound) for n, bound in zip(now.counts, BOUNDS, strict=True))
+        now = Histogram(BOUNDS, counts, now.sum + value * count, now.count + count)
+        found.append(now)
+    return found
+
+
+def _nested(columns: dict[str, list[Any]], step: int) -> dict[str, Any]:
+    """Column ``throttle_active.sw_power_cap`` is key ``sw_power_cap`` of the mapping ``throttle_active``."""
+    fields: dict[str, Any] = {}
+    for name, values in columns.items():
+        outer, _, inner = name.partition(".")
+        if inner and values[step] is not None:
+            fields.setdefault(outer, {})[inner] = values[step]
+        elif not inner:
+            fields[outer] = values[step]
+    return fields
+
+
+def _replica(name: str, columns: dict[str, list[Any]], step: int) -> ReplicaReading:
+    fields = _nested(columns, step)
+    awake = fields.pop("awake", None)
+    return ReplicaReading(replica=name, awake=None if awake is None else bool(awake), **fields)
+
+
+def _gpu(name: str, columns: dict[str, list[Any]], step: int, at: float) -> GpuReading:
+    fields = _nested(columns, step)
+    if fields.pop("up", 1.0) == 0:
+        return GpuReading(gpu=name, uuid=f"GPU-{name}", at=at, up=False, state=GpuState.LOST)
+    return GpuReading(gpu=name, uuid=f"GPU-{name}", at=at, **fields)

@@ -1,0 +1,40 @@
+"""Every labelled case gets its class."""
+
+from pathlib import Path
+
+import pytest
+from tests.diagnosis.case import Case, load
+
+from pinchpoint.diagnosis import Bottleneck, Thresholds, diagnose
+
+CASES = [load(path) for path in sorted((Path(__file__).parent / "cases").glob("*.yaml"))]
+BUILT = {
+    Bottleneck.UNKNOWN,
+    Bottleneck.NO_DATA,
+    Bottleneck.IDLE,
+    Bottleneck.HEALTHY,
+    Bottleneck.KV_CAPACITY,
+    Bottleneck.COMPUTE,
+    Bottleneck.SCHEDULER,
+    Bottleneck.HARDWARE,
+    Bottleneck.STALLED,
+    Bottleneck.SLEEPING,
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_labelled_window_gets_its_class_with_its_evidence(case: Case) -> None:
+    verdict = diagnose(case.window, "chat", case.snapshots[-1].at, Thresholds())
+
+    assert verdict.bottleneck is case.expect, f"{case.about}\n{verdict}"
+    assert case.why in verdict.why
+    assert set(case.evidence) <= {evidence.signal for evidence in verdict.evidence}
+    assert set(case.missing) <= set(verdict.missing)
+    low, high = case.score
+    assert low <= verdict.scores.get(case.expect, 0.0) <= high
+    assert {never: score for never in case.never if (score := verdict.scores.get(never, 0.0)) >= 0.5} == {}
+    assert all(evidence.text for evidence in verdict.evidence)
+
+
+def test_every_class_has_a_case() -> None:
+    assert {case.expect for case in CASES} == BUILT

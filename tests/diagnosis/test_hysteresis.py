@@ -1,0 +1,95 @@
+"""What is shown changes only for what lasts."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinchpoint.diagnosis import Bottleneck, Diagnosis, Settled, Thresholds, settle, tally
+
+THRESHOLDS = Thresholds()
+FAST = {Bottleneck.NO_DATA, Bottleneck.HARDWARE, Bottleneck.STALLED, Bottleneck.SLEEPING}
+
+
+def seen(bottleneck: Bottleneck, at: float, scrapes: float = 10.0) -> Diagnosis:
+    return Diagnosis(
+        engine="chat", at=at, bottleneck=bottleneck, why=bottleneck, confidence_ratio=1.0, signals={"scrapes": scrapes}
+    )
+
+
+def shown(sequence: list[Bottleneck]) -> list[Settled]:
+    settled, states = None, []
+    for second, bottleneck in enumerate(sequence):
+        settled = settle(settled, seen(bottleneck, float(second)), THRESHOLDS)
+        states.append(settled)
+    return states
+
+
+def test_a_short_episode_is_not_shown() -> None:
+    states = shown([Bottleneck.HEALTHY] * 5 + [Bottleneck.SCHEDULER] * 9 + [Bottleneck.HEALTHY] * 5)
+
+    assert {state.diagnosis.bottleneck for state in states} == {Bottleneck.HEALTHY}
+    assert states[-1].candidate is None
+
+
+def test_a_lasting_class_is_shown_since_it_was_first_seen() -> None:
+    states = shown([Bottleneck.HEALTHY] * 5 + [Bottleneck.KV_CAPACITY] * 11)
+
+    assert states[14].diagnosis.bottleneck is Bottleneck.HEALTHY
+    assert states[14].candidate is Bottleneck.KV_CAPACITY
+    assert states[15].diagnosis.bottleneck is Bottleneck.KV_CAPACITY
+    assert states[15].since == 5.0
+
+
+def test_a_lost_card_is_shown_within_two_seconds() -> None:
+    states = shown([Bottleneck.HEALTHY] * 5 + [Bottleneck.HARDWARE] * 3)
+
+    assert states[-1].diagnosis.bottleneck is Bottleneck.HARDWARE
+
+
+def test_the_first_verdict_is_shown_at_once() -> None:
+    collecting = settle(None, seen(Bottleneck.UNKNOWN, 0.0, scrapes=2.0), THRESHOLDS)
+
+    assert settle(collecting, seen(Bottleneck.IDLE, 1.0), THRESHOLDS).diagnosis.bottleneck is Bottleneck.IDLE
+
+
+def test_a_held_class_keeps_its_words_and_shows_the_newest_signals() -> None:
+    held = settle(None, seen(Bottleneck.HEALTHY, 0.0), THRESHOLDS)
+
+    state = settle(held, seen(Bottleneck.SCHEDULER, 1.0, scrapes=11.0), THRESHOLDS)
+
+    assert state.diagnosis.why == "healthy"
+    assert state.diagnosis.signals == {"scrapes": 11.0}
+    assert state.diagnosis.at == 1.0
+
+
+def test_a_class_that_is_never_seen_again_gives_way_even_to_a_quarrel() -> None:
+    quarrel = [Bottleneck.KV_CAPACITY, Bottleneck.SCHEDULER] * 20
+
+    assert shown([Bottleneck.HEALTHY, *quarrel])[-1].diagnosis.bottleneck is not Bottleneck.HEALTHY
+
+
+@given(st.lists(st.sampled_from(list(Bottleneck)), min_size=1, max_size=80))
+def test_an_ordinary_class_never_takes_over_faster_than_its_hold(sequence: list[Bottleneck]) -> None:
+    for before, after in pairwise(shown(sequence)):
+        new = after.diagnosis.bottleneck
+        if new is not before.diagnosis.bottleneck:
+            fast = new in FAST or before.diagnosis.bottleneck in {Bottleneck.UNKNOWN, Bottleneck.NO_DATA}
+            waited = after.diagnosis.at - (before.contested_since or 0.0)
+            assert waited >= (THRESHOLDS.fast_hold_seconds if fast else THRESHOLDS.hold_seconds)
+
+
+@given(st.lists(st.sampled_from(list(Bottleneck)), max_size=40), st.sampled_from(list(Bottleneck)))
+def test_what_lasts_is_always_shown_in_the_end(before: list[Bottleneck], lasting: Bottleneck) -> None:
+    state = shown([*before, *[lasting] * 11])[-1]
+
+    assert state.diagnosis.bottleneck is lasting
+    assert state.candidate is None
+
+
+def test_seconds_go_to_the_class_that_is_shown() -> None:
+    state = settle(None, seen(Bottleneck.HEALTHY, 0.0), THRESHOLDS)
+
+    seconds = tally(tally({}, state, 2.0), state, 3.0)
+
+    assert seconds == {("chat", Bottleneck.HEALTHY): 5.0}

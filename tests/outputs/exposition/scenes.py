@@ -1,0 +1,126 @@
+"""One scene in which every row of the metric table has something to say."""
+
+from dataclasses import fields, replace
+
+from pinchpoint.capacity import Scaling
+from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Diagnosis, Settled
+from pinchpoint.outputs.scene import Scene
+from pinchpoint.snapshot import (
+    Absence,
+    EngineFacts,
+    EngineReading,
+    GpuReading,
+    GpuState,
+    Histogram,
+    HostReading,
+    JobReport,
+    PeerLink,
+    Placement,
+    ProbeOutcome,
+    ProbeReading,
+    ProbeTotals,
+    Reason,
+    ReplicaReading,
+    SelfReport,
+    Snapshot,
+    SourceReport,
+    Window,
+)
+
+INF = float("inf")
+HISTOGRAM = Histogram((0.1, 1.0, INF), (3, 5, 6), 4.5, 6)
+
+
+def filled(cls, **given):
+    """An instance of a reading whose every field is known: numbers 0.5, histograms, one-key mappings."""
+    made = dict(given)
+    for field in fields(cls):
+        kind = str(field.type)
+        if field.name in made:
+            continue
+        if "Histogram" in kind:
+            made[field.name] = HISTOGRAM
+        elif "Mapping[str, float]" in kind:
+            made[field.name] = {"one": 1.0}
+        elif "float" in kind:
+            made[field.name] = 0.5
+    return cls(**made)
+
+
+def gpu(index: int = 0, **given) -> GpuReading:
+    return filled(GpuReading, **{"gpu": str(index), "uuid": f"GPU-{index}", "at": 100.0, **given})
+
+
+def lost_gpu(index: int) -> GpuReading:
+    uuid = f"GPU-{index}"
+    return GpuReading(gpu=str(index), uuid=uuid, at=100.0, up=False, state=GpuState.LOST, xid_errors_total={"79": 1})
+
+
+def engine(name: str = "chat", replicas: int = 1, **given) -> EngineReading:
+    every = tuple(
+        filled(ReplicaReading, replica=str(n), model="llama", awake=True, kv_cache_capacity_tokens=4096)
+        for n in range(replicas)
+    )
+    facts = EngineFacts(version="0.11.0", model="llama", max_num_seqs=64)
+    return EngineReading(**{"engine": name, "at": 100.0, "replicas": every, "facts": facts, "gpus": ("0",), **given})
+
+
+def settled(name: str = "chat", bottleneck: Bottleneck = Bottleneck.KV_CAPACITY) -> Settled:
+    diagnosis = Diagnosis(
+        engine=name,
+        at=100.0,
+        bottleneck=bottleneck,
+        why="because",
+        confidence_ratio=0.9,
+        scores={bottleneck: 0.9},
+        advice=(Advice(action="fp8_kv_cache", text="halve it"),),
+        signals={"kv_cache_usage_ratio": 0.97},
+    )
+    return Settled(diagnosis=diagnosis, since=40.0)
+
+
+def probes() -> tuple[ProbeReading, ...]:
+    ours = filled(ProbeReading, target="chat", placement=Placement.LOCAL, at=99.0, outcome=ProbeOutcome.OK)
+    theirs = replace(ours, target="hosted", placement=Placement.HOSTED, ttft_seconds=0.25)
+    return ours, theirs
+
+
+def full_scene(gpus: int = 2, engines: int = 1, replicas: int = 1) -> Scene:
+    names = [f"chat{n or ''}" for n in range(engines)]
+    totals = tuple(ProbeTotals(target=p.target, placement=p.placement).after(p) for p in probes())
+    totals = tuple(replace(t, tokens_total={"prompt": 9}, phase_seconds={"connect": HISTOGRAM}) for t in totals)
+    snapshot = Snapshot(
+        at=100.0,
+        gpus=(*(gpu(n) for n in range(gpus)), lost_gpu(gpus)),
+        engines=tuple(engine(name, replicas) for name in names),
+        probes=probes(),
+        probe_totals=totals,
+        host=filled(HostReading, at=100.0),
+        links=(PeerLink("0", "1", "NV18"),),
+        absences=(Absence("engine/gone", Reason.CONNECT_REFUSED, "nobody listens", 90.0),),
+    )
+    report = SelfReport(
+        version="0.1.0",
+        python_version="3.11.7",
+        event_loop_lag_seconds=0.001,
+        render_seconds=0.002,
+        config_last_reload_success_timestamp_seconds=1e9,
+        sources=(SourceReport(source="gpu", up=True, duration_seconds=0.1, last_success_timestamp_seconds=1e9),),
+        jobs=(JobReport(job="tick", runs_total=5, last_duration_seconds=0.01),),
+        gpus_expected=3,
+        gpus_visible=2,
+    )
+    return Scene(
+        snapshot=snapshot,
+        window=Window(300.0, (snapshot,)),
+        self_report=report,
+        verdicts={name: settled(name) for name in names},
+        scaling={name: Scaling(more_gpus_help=True, reason="it would") for name in names},
+        class_seconds={(name, Bottleneck.KV_CAPACITY): 60.0 for name in names},
+        unix_offset_seconds=1e9,
+    )
+
+
+def empty_scene() -> Scene:
+    report = SelfReport(version="0.1.0", python_version="3.11.7")
+    return Scene(snapshot=Snapshot(at=0.0), window=Window(300.0), self_report=report)

@@ -1,0 +1,201 @@
+"""The page as text: what a reader must find, and what must not get through."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.outputs.web import scenes
+
+from pinchpoint.diagnosis.verdict import Bottleneck
+from pinchpoint.outputs.scene import Scene
+from pinchpoint.outputs.web import page
+from pinchpoint.outputs.web.drawings import bar, spark
+from pinchpoint.outputs.web.markup import MAX_TEXT, el, text
+from pinchpoint.outputs.web.words import CLASSES, reason_in_words, throttle_in_words
+from pinchpoint.snapshot import Reason, ThrottleReason
+
+VOID = {"meta", "link"}
+
+
+class Reader(HTMLParser):
+    """Reads a page as a browser would: its tags, its texts, and whether every tag is closed in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def articles(self) -> list[str]:
+        return [attrs["aria-label"] or "" for tag, attrs in self.tags if tag == "article"]
+
+
+def read(scene: Scene | None) -> Reader:
+    return Reader(page(scene))
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [scenes.healthy(), scenes.kv_full(), scenes.throttled(), scenes.no_data(), scenes.empty(), scenes.full_node(),
+     scenes.hostile(), None],
+)  # fmt: skip
+def test_every_page_is_well_formed_and_needs_nothing_from_elsewhere(scene: Scene | None) -> None:
+    reader = read(scene)
+    assert reader.open == []
+    for tag, attributes in reader.tags:
+        assert "style" not in attributes, "the content security policy forbids inline styles"
+        assert not any(name.startswith("on") for name in attributes)
+        for name in ("src", "href"):
+            assert not (attributes.get(name) or "").startswith(("http", "//")), tag
+    ids = [attributes["id"] for _, attributes in reader.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_hostile_names_stay_text_and_are_cut() -> None:
+    html = page(scenes.hostile())
+    reader = Reader(html)
+    assert [attributes.get("src", "")[:14] for tag, attributes in reader.tags if tag == "script"] == ["static/page.js"]
+    assert "<script>alert" not in html
+    assert any(piece.startswith("<script>alert('x')</script>\"&") for piece in reader.texts)
+    assert "A" * MAX_TEXT not in html
+    assert len(html) < 60_000
+
+
+def test_a_name_with_a_lone_surrogate_does_not_break_the_page() -> None:
+    page(scenes.kv_full(name="chat\ud800")).encode("utf-8", "replace")
+
+
+@given(st.text())
+def test_no_text_can_open_a_tag_or_leave_an_attribute(value: str) -> None:
+    reader = Reader(el("p", value, title=value))
+    assert [(tag, list(attributes)) for tag, attributes in reader.tags] == [("p", ["title"])]
+    assert len(text(value)) <= MAX_TEXT * len("&quot;")
+
+
+def test_four_engines_and_eight_gpus_fit_in_60_kb() -> None:
+    assert len(page(scenes.full_node()).encode()) < 60_000
+
+
+def test_the_worst_engine_comes_first() -> None:
+    assert read(scenes.full_node()).articles() == [
+        "Engine chat: Out of KV cache",
+        "Engine embed: No data",
+        "Engine code: Batch limit reached",
+        "Engine summarize: Healthy",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scene", "sentence"),
+    [
+        (scenes.kv_full(), "The engine is pinched: out of KV cache"),
+        (scenes.healthy(), "The engine: healthy"),
+        (scenes.no_data(), "The engine: no data"),
+        (scenes.throttled(), "The engine is pinched: GPU hardware trouble"),
+        (scenes.empty(), "No engine found yet"),
+        (scenes.full_node(), "2 of 4 engines pinched · 1 can't be judged · GPU 7 down"),
+    ],
+)
+def test_the_headline_says_how_the_node_is(scene: Scene, sentence: str) -> None:
+    assert sentence in read(scene).texts
+
+
+def test_a_pinched_engine_says_why_what_to_do_and_whether_more_gpus_help() -> None:
+    texts = read(scenes.kv_full()).texts
+    for expected in (
+        "Out of KV cache",
+        "kv_capacity",
+        "for 3\N{NO-BREAK SPACE}min 20\N{NO-BREAK SPACE}s",
+        "KV cache at 97 % of its blocks, threshold 90 %",
+        "Serve with --kv-cache-dtype fp8: the same memory holds twice the tokens.",
+        "Yes",
+        "over SLO 2.00\N{NO-BREAK SPACE}s",
+    ):
+        assert expected in texts
+    assert any("next: batch limit reached · can't see: dram active ratio" in piece for piece in texts)
+
+
+def test_the_kv_gauge_tells_its_value_to_a_screen_reader() -> None:
+    meters = [a for tag, a in read(scenes.kv_full()).tags if tag == "svg" and a.get("role") == "meter"]
+    gauge = next(a for a in meters if a["aria-label"] == "KV cache in use")
+    assert (gauge["aria-valuenow"], gauge["class"]) == ("97", "bar warn")
+
+
+def test_an_absent_engine_shows_the_reason_and_no_old_numbers() -> None:
+    texts = read(scenes.no_data()).texts
+    assert "Connection refused" in texts
+    assert "meta-llama/Llama-3.1-70B-Instruct" in texts, "who it was is still known"
+    assert "KV cache" not in texts
+
+
+def test_a_lost_gpu_shows_its_state_and_remedy_instead_of_readings() -> None:
+    texts = read(scenes.full_node()).texts
+    assert "Lost" in texts
+    assert "fell off the bus (Xid 79); drain the node and power-cycle it" in texts
+
+
+def test_a_hot_card_says_so_and_a_failed_probe_names_its_remedy() -> None:
+    assert "too hot" in read(scenes.throttled()).texts
+    assert "The key was refused: put a valid one into BACKUP_API_KEY." in read(scenes.full_node()).texts
+
+
+def test_an_unknown_kv_usage_is_a_dash_and_an_empty_track() -> None:
+    at = 5.0
+    snapshot = scenes.Snapshot(at=at, engines=(scenes.engine("chat", at, kv=None),))
+    reader = read(scenes.scene([snapshot]))
+    assert ("KV cache in use: unknown", "img") in [(a.get("aria-label"), a.get("role")) for _, a in reader.tags]
+    assert "–" in reader.texts
+
+
+def test_simulated_data_says_so_on_the_page() -> None:
+    assert "simulated" in read(scenes.full_node()).texts
+    assert "simulated" not in read(scenes.healthy()).texts
+
+
+def test_a_failed_reload_and_missing_gpus_are_told() -> None:
+    scene = scenes.full_node()
+    texts = read(replace(scene, self_report=replace(scene.self_report, config_last_reload_successful=False))).texts
+    assert any("last reload failed" in piece for piece in texts)
+    assert "7 of 8 expected GPUs are visible." in texts
+
+
+def test_every_class_reason_and_throttle_has_words() -> None:
+    assert set(CLASSES) == set(Bottleneck)
+    for words in (*map(reason_in_words, Reason), *map(throttle_in_words, ThrottleReason)):
+        assert words
+        assert "_" not in words
+
+
+@given(st.lists(st.none() | st.floats(-1e9, 1e9), min_size=2, max_size=60))
+def test_a_sparkline_stays_inside_its_picture_whatever_the_values(values: list[float | None]) -> None:
+    drawn = spark("x", ("kv", values), top=1.0)
+    heights = [float(y) for y in re.findall(r"\d+,(-?[\d.]+)", drawn)]
+    assert all(1.0 <= y <= 28.0 for y in heights)
+    assert bool(heights) == any(value is not None for value in values)
+
+
+def test_a_gap_in_the_values_is_a_gap_in_the_line() -> None:
+    assert spark("x", ("kv", [0.1, 0.2, None, 0.4, 0.5]), top=1.0).count("<polyline") == 2
+
+
+def test_a_bar_of_more_than_everything_is_full() -> None:
+    assert 'width="100.0%"' in bar(1.7, "x")

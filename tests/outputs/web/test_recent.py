@@ -1,0 +1,56 @@
+"""Rates, quantiles and sparkline points from a window."""
+
+from dataclasses import replace
+
+import pytest
+from tests.outputs.web.scenes import engine
+
+from pinchpoint.outputs.web import recent
+from pinchpoint.snapshot import Absence, Reason, Snapshot, Window
+
+
+def tokens(replica: recent.ReplicaReading) -> float | None:
+    return replica.generation_tokens_total
+
+
+def test_a_rate_is_the_increase_over_the_last_minute_and_over_all_replicas() -> None:
+    readings = [engine("chat", float(at), tokens_per_second=50, replicas=2) for at in range(0, 200, 5)]
+    between = recent.span(readings)
+    assert between is not None
+    assert between[1].at - between[0].at == 60
+    assert recent.rate(between, tokens) == pytest.approx(100)
+
+
+def test_no_rate_spans_a_restart() -> None:
+    before = [replace(engine("chat", float(at)), epoch="1") for at in (10, 20, 30)]
+    after = [replace(engine("chat", float(at)), epoch="2") for at in (40, 50)]
+    assert recent.span([*before, *after[:1]]) is None
+    assert recent.span([*before, *after]) == (after[0], after[1])
+
+
+def test_a_counter_that_falls_gives_no_rate() -> None:
+    first, last = engine("chat", 10.0, tokens_per_second=500), engine("chat", 20.0, tokens_per_second=1)
+    assert recent.rate((first, last), tokens) is None
+
+
+def test_latencies_are_of_what_was_observed_lately_and_unknown_without_traffic() -> None:
+    first, last = engine("chat", 10.0, ttft=0.3), engine("chat", 20.0, ttft=0.3)
+    latency = recent.latency((first, last), lambda r: r.ttft_seconds, slo_seconds=0.1)
+    assert latency.p95_seconds is not None
+    assert latency.over_slo
+    quiet = recent.latency((first, replace(first, at=20.0)), lambda r: r.ttft_seconds, slo_seconds=0.1)
+    assert (quiet.p50_seconds, quiet.p95_seconds, quiet.over_slo) == (None, None, False)
+
+
+def test_history_keeps_the_peak_of_each_step_and_leaves_a_gap_where_the_engine_was_absent() -> None:
+    gone = (Absence(source="engine/chat", reason=Reason.TIMEOUT, detail="", at=11.0),)
+    ticks = [
+        Snapshot(at=float(at), absences=gone)
+        if 11 <= at <= 20
+        else Snapshot(at=float(at), engines=(engine("chat", float(at), kv=0.9 if at == 7 else 0.1),))
+        for at in range(1, 26)
+    ]
+    values = recent.history(Window(600, tuple(ticks)), "chat").kv_cache_usage_ratio
+    assert len(values) == 60
+    assert values[-5:] == (0.1, 0.9, None, None, 0.1)
+    assert set(values[:-5]) == {None}

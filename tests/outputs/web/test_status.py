@@ -1,0 +1,76 @@
+"""The JSON: its keys are a contract."""
+
+import json
+import math
+
+import pytest
+from tests.outputs.web import scenes
+
+from pinchpoint.outputs.web import diagnoses, status
+from pinchpoint.outputs.web.as_json import as_json
+
+ENGINE_KEYS = {
+    "engine", "model", "kind", "version", "up", "severity", "words", "class", "since_unix_seconds", "why",
+    "confidence", "runner_up", "candidate", "evidence", "missing", "advice", "more_gpus_help", "more_gpus_reason",
+    "kv_cache_usage_ratio", "kv_cache_capacity_tokens", "requests_running", "requests_waiting",
+    "prompt_tokens_per_second", "generation_tokens_per_second", "ttft", "tpot", "history", "gpus", "replicas",
+    "warnings",
+}  # fmt: skip
+
+
+def test_the_keys_are_stable_whether_an_engine_answers_or_not() -> None:
+    told = status(scenes.full_node())
+    assert set(told) == {
+        "at_unix_seconds", "version", "simulated", "headline", "engines", "gpus", "links", "probes", "host",
+        "missing", "sources", "self",
+    }  # fmt: skip
+    for engine in told["engines"]:  # type: ignore[attr-defined]
+        assert set(engine) == ENGINE_KEYS
+
+
+@pytest.mark.parametrize("make", [scenes.full_node, scenes.hostile, scenes.empty, scenes.no_data, scenes.kv_full])
+def test_every_scene_is_strict_json(make: object) -> None:
+    scene = make()  # type: ignore[operator]
+    json.dumps([status(scene), diagnoses(scene)], allow_nan=False)
+
+
+def test_a_full_cache_is_told_in_numbers() -> None:
+    engine = status(scenes.kv_full(now=1_000_000.0))["engines"][0]  # type: ignore[index]
+    assert engine["class"] == "kv_capacity"
+    assert engine["since_unix_seconds"] == 1_000_000.0 - 200
+    assert engine["kv_cache_usage_ratio"] == pytest.approx(0.97)
+    assert engine["generation_tokens_per_second"] == pytest.approx(900)
+    assert (engine["more_gpus_help"], engine["runner_up"]) == (True, "scheduler")
+    assert [advice["action"] for advice in engine["advice"]] == ["fp8_kv_cache"]
+    assert len(engine["history"]["kv_cache_usage_ratio"]) == 60
+    assert engine["ttft"]["slo_seconds"] == 2.0
+
+
+def test_an_absent_engine_has_nulls_and_never_zeros() -> None:
+    told = status(scenes.no_data())
+    engine = told["engines"][0]  # type: ignore[index]
+    assert engine["up"] is False
+    numbers = ("kv_cache_usage_ratio", "requests_running", "requests_waiting", "generation_tokens_per_second", "ttft")
+    assert [engine[key] for key in numbers] == [None] * 5
+    assert told["missing"][0] == {  # type: ignore[index]
+        "source": "engine/chat",
+        "reason": "connect_refused",
+        "detail": "http://10.0.0.5:8000 refuses: start it",
+        "for_seconds": 60.0,
+    }
+
+
+def test_each_gpu_names_its_engine_and_its_age() -> None:
+    gpus = status(scenes.full_node())["gpus"]
+    assert [gpu["engine"] for gpu in gpus] == ["chat", "chat", "code", "code", "summarize", "embed", None, None]  # type: ignore[attr-defined]
+    assert gpus[0]["age_seconds"] == 0.0  # type: ignore[index]
+    assert (gpus[7]["up"], gpus[7]["state"], gpus[7]["power_watts"]) == (False, "lost", None)  # type: ignore[index]
+
+
+def test_the_diagnosis_is_keyed_by_engine_and_holds_scores_and_signals() -> None:
+    told = diagnoses(scenes.kv_full())["engines"]
+    assert {"class", "confidence", "evidence", "scores", "signals", "more_gpus_help"} <= set(told["chat"])  # type: ignore[index]
+
+
+def test_what_json_has_no_number_for_is_null() -> None:
+    assert as_json({"a": math.nan, "b": (math.inf, 1.5), "c": None}) == {"a": None, "b": [None, 1.5], "c": None}

@@ -1,0 +1,215 @@
+"""The engine conserves what it handles, and behaves as continuous batching does."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.simulator.small import small_spec
+
+from pinchpoint.simulator import Lengths, SimulatedEngine, Workload, render
+from pinchpoint.simulator.request import Request
+
+CHAT = Workload(
+    arrivals_per_second=8, prompt=Lengths(median=200), output=Lengths(median=60), prefix_tokens=100, prefix_share=0.7
+)
+CROWD = Workload(clients=60, prompt=Lengths(median=150, high=400), output=Lengths(median=200, sigma=0.6, high=600))
+
+
+def request(identity=1, prompt=100, output=10, **more):
+    known = {"arrived_at": 0.0, "max_tokens": output, "finish_reason": "length"}
+    return Request(identity=identity, prompt_tokens=prompt, output_tokens=output, **{**known, **more})
+
+
+def held_blocks(engine):
+    """Blocks of running requests; a shared prefix counts once."""
+    running = engine.batcher.running
+    shared = {r.prefix for r in running if r.holds_prefix}
+    return sum(r.own_blocks for r in running) + sum(engine.batcher.pool.cached_blocks(name) for name in shared)
+
+
+def assert_books_balance(engine):
+    batcher, ledger = engine.batcher, engine.ledger
+    pool = batcher.pool
+    assert 0 <= pool.free < pool.total
+    assert held_blocks(engine) + pool.free == pool.total - 1
+    assert len(batcher.running) <= batcher.max_num_seqs
+    assert all(r.computed_tokens <= r.room_tokens for r in batcher.running)
+    assert all(r.own_blocks == r.room_tokens == r.computed_tokens == 0 for r in batcher.waiting)
+    assert ledger.ttft.count >= sum(ledger.success.values()) == ledger.e2e.count
+    assert ledger.inter_token.count == ledger.generation_tokens - ledger.ttft.count
+    assert 0 <= ledger.cached_tokens <= ledger.prefix_hits <= ledger.prefix_queries
+
+
+def test_one_seed_gives_one_run():
+    runs = []
+    for seed in (1, 1, 2):
+        engine = SimulatedEngine(small_spec(), seed, CROWD)
+        engine.run_until(30)
+        runs.append(render(engine))
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+
+
+def test_how_often_one_looks_changes_nothing():
+    at_once, often = SimulatedEngine(small_spec(), 3, CHAT), SimulatedEngine(small_spec(), 3, CHAT)
+    at_once.run_until(20)
+    for tick in range(1, 2001):
+        often.run_until(tick / 100)
+    assert render(at_once) == render(often)
+    assert at_once.work().flops == pytest.approx(often.work().flops)
+
+
+def test_tokens_out_are_tokens_asked_for():
+    engine = SimulatedEngine(small_spec())
+    asked = [request(identity=i, prompt=50 + i, output=1 + i % 40) for i in range(100)]
+    for each in asked:
+        engine.submit(each)
+    engine.run_until(60)
+    assert all(each.finished for each in asked)
+    assert engine.ledger.prompt_tokens == sum(each.prompt_tokens for each in asked)
+    assert engine.ledger.generation_tokens == sum(each.output_tokens for each in asked)
+    assert engine.ledger.generation_size.sum == engine.ledger.generation_tokens
+    assert engine.batcher.pool.usage_ratio == 0.0
+
+
+def test_a_long_prompt_is_prefilled_in_chunks_of_the_token_budget():
+    engine = SimulatedEngine(small_spec(max_num_batched_tokens=256))
+    engine.submit(request(prompt=1000, output=1))
+    steps = 0
+    while not engine.ledger.ttft.count:
+        engine.run_until(engine.next_event_at if engine.next_event_at < 1e9 else 0.0)
+        steps += 1
+    assert steps == 1 + 4  # the look that starts it, and ceil(1000 / 256) steps
+
+
+def test_admission_is_first_come_first_served_and_stops_at_max_num_seqs():
+    engine = SimulatedEngine(small_spec(max_num_seqs=2))
+    asked = [request(identity=i) for i in range(5)]
+    for each in asked:
+        engine.submit(each)
+    engine.run_until(0.0)
+    assert engine.batcher.running == asked[:2]
+    assert list(engine.batcher.waiting) == asked[2:]
+
+
+def test_when_blocks_run_out_the_youngest_is_preempted_and_recomputed():
+    engine = SimulatedEngine(small_spec(num_gpu_blocks_override=66))  # 65 usable blocks: 1040 tokens
+    old, young = request(1, prompt=500, output=200), request(2, prompt=480, output=200)
+    engine.submit(old)
+    engine.submit(young)
+    engine.run_until(60)
+    assert (old.preemptions, young.preemptions) == (0, 1)
+    assert engine.ledger.preemptions == 1
+    assert old.finished
+    assert young.finished
+    assert young.generated_tokens == 200
+    assert engine.ledger.prompt_tokens == 980  # recomputation is not counted as prompt
+
+
+def test_a_shared_prefix_is_found_once_it_has_been_computed():
+    engine = SimulatedEngine(small_spec())
+    first, second = (request(i, prompt=300, prefix="system", prefix_tokens=250) for i in (1, 2))
+    engine.submit(first)
+    engine.run_until(5)
+    engine.submit(second)
+    engine.run_until(10)
+    assert (first.cached_tokens, second.cached_tokens) == (0, 240)  # 15 whole blocks of 16
+    assert engine.ledger.prefix_queries == 600
+    assert engine.ledger.prefix_hits == 240
+
+
+def test_an_abort_frees_blocks_and_is_counted_as_nothing_but_tokens():
+    engine = SimulatedEngine(small_spec())
+    leaving, queued = request(1, output=500), request(2)
+    engine.submit(leaving)
+    engine.run_until(0.5)
+    assert engine.batcher.pool.usage_ratio > 0
+    engine.submit(queued)
+    engine.abort(leaving)
+    engine.abort(queued)
+    assert engine.batcher.pool.usage_ratio == 0.0
+    engine.run_until(5)
+    assert engine.running == engine.waiting == 0
+    assert sum(engine.ledger.success.values()) == 0
+    assert engine.ledger.generation_tokens == leaving.generated_tokens > 0
+
+
+def test_slow_clocks_make_slow_tokens():
+    means = []
+    for clock_ratio in (1.0, 0.4):
+        engine = SimulatedEngine(small_spec(), 1, CHAT)
+        engine.clock_ratio = clock_ratio
+        engine.run_until(30)
+        means.append(engine.ledger.inter_token.sum / engine.ledger.inter_token.count)
+    assert means[1] > 1.5 * means[0]
+
+
+def test_clients_of_an_earlier_workload_hang_up_and_ask_no_more():
+    engine = SimulatedEngine(small_spec(), 1, CROWD)
+    from_outside = request(output=300, on_token=lambda _: None)
+    engine.submit(from_outside)
+    engine.run_until(1)
+    engine.use(Workload())
+    assert engine.batcher.running == [from_outside]
+    assert engine.waiting == 0
+    before = engine.ledger.ttft.count
+    engine.run_until(600)
+    assert from_outside.generated_tokens == 300
+    assert engine.ledger.ttft.count == before
+
+
+def test_the_same_workload_again_disturbs_nobody():
+    engine, other = SimulatedEngine(small_spec(), 1, CROWD), SimulatedEngine(small_spec(), 1, CROWD)
+    for each in (engine, other):
+        each.run_until(5)
+    other.use(CROWD)
+    for each in (engine, other):
+        each.run_until(10)
+    assert render(engine) == render(other)
+
+
+def test_an_engine_whose_longest_request_does_not_fit_refuses_to_start():
+    with pytest.raises(ValueError, match="max_model_len 1024 does not fit 1008 KV tokens"):
+        small_spec(num_gpu_blocks_override=64)
+
+
+workloads = st.builds(
+    Workload,
+    arrivals_per_second=st.sampled_from([0.0, 2.0, 20.0]),
+    clients=st.integers(0, 40),
+    think_seconds=st.sampled_from([0.0, 0.5]),
+    prompt=st.builds(Lengths, median=st.integers(1, 1500), sigma=st.floats(0, 1.5)),
+    output=st.builds(Lengths, median=st.integers(1, 300), sigma=st.floats(0, 1.5)),
+    prefix_tokens=st.sampled_from([0, 15, 16, 333]),
+    prefix_share=st.floats(0, 1),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    workload=workloads,
+    seed=st.integers(0, 1000),
+    blocks=st.integers(65, 300),
+    max_num_seqs=st.integers(1, 64),
+    budget=st.integers(64, 2048),
+    aborts=st.lists(st.integers(0, 63), max_size=4),
+)
+def test_whatever_is_asked_the_books_balance(workload, seed, blocks, max_num_seqs, budget, aborts):
+    spec = small_spec(num_gpu_blocks_override=blocks, max_num_seqs=max_num_seqs, max_num_batched_tokens=budget)
+    engine = SimulatedEngine(spec, seed, workload)
+    for second in range(1, 6):
+        engine.run_until(second * 0.6)
+        assert_books_balance(engine)
+        for pick in aborts[second - 1 : second]:
+            everyone = [*engine.batcher.running, *engine.batcher.waiting]
+            if everyone:
+                engine.abort(everyone[pick % len(everyone)])
+                assert_books_balance(engine)
+
+
+def test_a_crowded_minute_takes_less_than_three_seconds():
+    engine = SimulatedEngine(small_spec(num_gpu_blocks_override=None, max_model_len=8192), 1, CROWD)
+    began = time.perf_counter()
+    engine.run_until(60)
+    assert 60 / (time.perf_counter() - began) > 20

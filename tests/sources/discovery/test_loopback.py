@@ -1,0 +1,121 @@
+"""Engines on loopback are found among real sockets that are something else."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from time import monotonic
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from pinchpoint.snapshot import EngineTarget
+from pinchpoint.sources.discovery import DiscoverySettings, Listener, find_engines
+from pinchpoint.sources.discovery.loopback import NOT_HTTP, listeners
+
+
+@asynccontextmanager
+async def server(body: bytes, status: int = 200, location: str | None = None) -> AsyncIterator[int]:
+    """A loopback server whose /metrics answers ``body``."""
+
+    async def metrics(request: web.Request) -> web.Response:
+        return web.Response(body=body, status=status, headers={"Location": location} if location else {})
+
+    app = web.Application()
+    app.router.add_get("/metrics", metrics)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+async def found(*ports: int, address: str = "127.0.0.1", own: tuple[int, ...] = ()) -> list[int]:
+    async with aiohttp.ClientSession() as session:
+        targets = await find_engines(session, own_ports=own, listening=lambda: [Listener(p, address) for p in ports])
+    return [int(target.url.rsplit(":", 1)[1]) for target in targets]
+
+
+VLLM = b"python_info 1\n# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 1\n"
+
+
+async def test_a_vllm_server_is_found_by_its_listening_socket_and_named_after_its_port():
+    async with server(VLLM) as port, aiohttp.ClientSession() as session:
+        targets = await find_engines(session, listening=lambda: [s for s in listeners() if s.port == port])
+    assert targets == (EngineTarget(engine=f"vllm-{port}", url=f"http://127.0.0.1:{port}", origin="loopback"),)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [VLLM, b"# HELP vllm:x y\n", b"vllm_num_requests_running 1\n", b"a 1\nray_vllm:x 1\n", b"z 1\n" * 50_000 + VLLM],
+)
+async def test_any_spelling_of_vllm_is_recognised(body: bytes):
+    async with server(body) as port:
+        assert await found(port, address="0.0.0.0") == [port]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"up 1\n", 200),
+        (b"<html>vllm:</html>", 200),
+        (b'x{y="vllm:"} 1\n', 200),
+        (VLLM, 500),
+        (b"z 1\n" * 400_000 + VLLM, 200),
+    ],
+)
+async def test_anything_else_is_left_alone(body: bytes, status: int):
+    async with server(body, status) as port:
+        assert await found(port) == []
+
+
+async def test_a_redirect_is_not_followed():
+    async with server(VLLM) as port, server(b"", 307, f"http://127.0.0.1:{port}/metrics") as other:
+        assert await found(other) == []
+
+
+async def test_own_ports_other_interfaces_and_databases_are_not_asked():
+    async with server(VLLM) as port:
+        assert await found(port, own=(port,)) == []
+        assert await found(port, address="192.0.2.7") == []
+    assert await found(*NOT_HTTP) == []
+
+
+async def test_a_socket_that_never_answers_costs_a_second_and_hides_nobody():
+    async with AsyncExitStack() as stack:
+        silent = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(6)]
+        port = await stack.enter_async_context(server(VLLM))
+        begun = monotonic()
+        assert await found(port, *(s.getsockname()[1] for s in silent)) == [port]
+        assert monotonic() - begun < 3
+
+
+async def test_an_engine_on_both_address_families_is_one():
+    async with server(VLLM) as port, aiohttp.ClientSession() as session:
+        both = [Listener(port, "::"), Listener(port, "0.0.0.0")]
+        assert len(await find_engines(session, listening=lambda: both)) == 1
+
+
+async def test_looking_for_sockets_does_not_block_the_loop():
+    def slow() -> list[Listener]:
+        import time
+
+        time.sleep(0.2)
+        return []
+
+    async with aiohttp.ClientSession() as session:
+        task = asyncio.create_task(find_engines(session, listening=slow))
+        begun = monotonic()
+        await asyncio.sleep(0.01)
+        assert monotonic() - begun < 0.15
+        assert await task == ()
+
+
+@pytest.mark.parametrize(
+    ("loopback", "configured", "looks"), [(None, 0, True), (None, 1, False), (True, 1, True), (False, 0, False)]
+)
+def test_it_looks_while_no_engine_is_configured_or_when_told(loopback: bool | None, configured: int, looks: bool):
+    assert DiscoverySettings(loopback=loopback).looks_on_loopback(configured) is looks

@@ -1,0 +1,390 @@
+"""The scraper against real sockets that misbehave in every way an engine's port can."""
+
+import asyncio
+import gzip
+import itertools
+import ssl
+import subprocess
+import tracemalloc
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from time import monotonic
+
+import pytest
+from aiohttp import web
+from structlog.testing import capture_logs
+
+from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, Reason
+from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings, open_session
+
+BODY = Path("tests/data/engine-metrics/vllm-0.33.0-v1.prom").read_bytes()
+SMALL = b"vllm:num_requests_running 1\n"
+QUICK = EngineSourceSettings(timeout_seconds=0.3)
+PATIENT = EngineSourceSettings(timeout_seconds=10)
+
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+RawAnswer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def scraper(url: str, settings: EngineSourceSettings = PATIENT, token: str = "") -> AsyncIterator[EngineScraper]:
+    async with open_session() as session:
+        yield EngineScraper(EngineTarget(engine="chat", url=url, bearer_token=token), session, settings)
+
+
+@asynccontextmanager
+async def http(**paths: Answer) -> AsyncIterator[str]:
+    """A server that answers /metrics, /health and /version as given, and 404 elsewhere."""
+    app = web.Application()
+    for path, answer in paths.items():
+        app.router.add_get(f"/{path}", answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def raw(answer: RawAnswer, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    """A socket that does exactly what ``answer`` does after the request's head."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            if head.startswith(b"GET /metrics "):
+                await answer(reader, writer)
+            else:
+                writer.write(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    try:
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+
+
+def says(body: bytes = SMALL, status: int = 200, **headers: str) -> Answer:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(body=body, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+    return answer
+
+
+def writes(*parts: bytes, forever: bool = False, pause: float = 0.0) -> RawAnswer:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for part in itertools.cycle(parts) if forever else parts:
+            writer.write(part)
+            await writer.drain()
+            await asyncio.sleep(pause)
+
+    return answer
+
+
+async def hangs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()  # until the client gives up
+
+
+@contextmanager
+def memory_below(limit_bytes: int) -> Iterator[None]:
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < limit_bytes
+    finally:
+        tracemalloc.stop()
+
+
+async def absence_of(url: str, settings: EngineSourceSettings = PATIENT, token: str = "") -> Absence:
+    async with scraper(url, settings, token) as engine:
+        result = await engine.scrape(monotonic)
+    assert isinstance(result, Absence)
+    assert result.source == "engine/chat"
+    assert result.detail.startswith(f"engine chat at {url}: ")
+    assert "\n" not in result.detail
+    return result
+
+
+async def reading_of(url: str) -> EngineReading:
+    async with scraper(url) as engine:
+        result = await engine.scrape(monotonic)
+    assert isinstance(result, EngineReading), result
+    return result
+
+
+async def test_a_vllm_server_is_read_with_its_version():
+    async with http(metrics=says(BODY), health=says(b""), version=says(b'{"version": "0.33.0"}')) as url:
+        before = monotonic()
+        reading = await reading_of(url)
+    assert reading.replicas[0].requests_running == 60
+    assert reading.facts.version == "0.33.0"
+    assert before <= reading.at <= monotonic()
+    assert reading.scrape_seconds is not None
+    assert 0 < reading.scrape_seconds < 5
+
+
+async def test_the_request_asks_for_plain_text_and_sends_the_token():
+    asked: list[web.Request] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request)
+        return web.Response(body=SMALL)
+
+    async with http(metrics=answer) as url, scraper(url, token="s3cret") as engine:
+        await engine.scrape(monotonic)
+    assert asked[0].headers["Accept"] == "text/plain; version=0.0.4"
+    assert asked[0].headers["Authorization"] == "Bearer s3cret"
+    assert "s3cret" not in repr(engine.target)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "remedy"),
+    [
+        (says(b"<html><body>It works!</body></html>"), Reason.NOT_EXPOSITION, "HTML"),
+        (says(b'{"detail": "Not Found"}'), Reason.NOT_EXPOSITION, "JSON"),
+        (says(b"", 401), Reason.UNAUTHORIZED, "bearer_token_file"),
+        (says(b"", 403), Reason.UNAUTHORIZED, "bearer_token_file"),
+        (says(b"", 404), Reason.HTTP_STATUS, "HTTP 404; check metrics_path"),
+        (says(b"oh no", 500), Reason.HTTP_STATUS, "HTTP 500"),
+        (says(BODY[:20_001]), Reason.TRUNCATED, "middle of a line"),
+        (says(b"up 1\n"), Reason.METRICS_MISSING, "wrong port"),
+        (says(SMALL, Content_Encoding="br"), Reason.NOT_EXPOSITION, "br"),
+        (says(SMALL, Content_Encoding="gzip"), Reason.NOT_EXPOSITION, "inflated"),
+        (says(gzip.compress(BODY)[:-900], Content_Encoding="gzip"), Reason.TRUNCATED, "ends early"),
+        (
+            says(b"", 307, Location="https://login.example/?token=x"),
+            Reason.HTTP_STATUS,
+            "redirects to https://login.example;",
+        ),
+        (says(b"", 307, Location="/metrics"), Reason.HTTP_STATUS, "more than 3 redirects"),
+        (says(b"", 307, Location="http://["), Reason.HTTP_STATUS, "no URL"),
+    ],
+)
+async def test_a_wrong_answer_is_an_absence_with_its_reason(answer: Answer, reason: Reason, remedy: str):
+    async with http(metrics=answer) as url:
+        absence = await absence_of(url)
+    assert absence.reason is reason
+    assert remedy in absence.detail
+
+
+async def test_a_redirect_within_the_server_is_followed():
+    async with http(metrics=says(b"", 307, Location="/metrics/final"), **{"metrics/final": says(BODY)}) as url:
+        assert (await reading_of(url)).replicas[0].requests_running == 60
+
+
+async def test_a_compressed_body_is_read_though_none_was_asked_for():
+    async with http(metrics=says(zlib.compress(BODY), Content_Encoding="deflate")) as url:
+        assert (await reading_of(url)).replicas[0].requests_running == 60
+
+
+async def test_a_body_of_a_hundred_megabytes_is_left_early_and_costs_little_memory():
+    sent = 0
+
+    async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")
+        for _ in range(1600):
+            writer.write(SMALL * 2340)
+            await writer.drain()
+            sent += 65_520
+
+    async with raw(endless) as url:
+        with memory_below(20 * 2**20):
+            absence = await absence_of(url, EngineSourceSettings(timeout_seconds=10, max_body_bytes=2**20))
+        assert sent < 20 * 2**20
+    assert absence.reason is Reason.TOO_LARGE
+
+
+async def test_a_gzip_bomb_is_not_inflated():
+    bomb = gzip.compress(bytes(200 * 2**20), 1)
+    settings = EngineSourceSettings(timeout_seconds=10, max_body_bytes=2**20)
+    async with http(metrics=says(bomb, Content_Encoding="gzip")) as url:
+        with memory_below(20 * 2**20):
+            absence = await absence_of(url, settings)
+    assert absence.reason is Reason.TOO_LARGE
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        hangs,
+        writes(HEAD, SMALL, b"", pause=1),
+        writes(b"HTTP/1.1 200 OK\r\nX-Slow: ", *[b"x"] * 100, pause=0.02),
+        writes(HEAD, *[b"v"] * 100, pause=0.02),
+    ],
+    ids=["before the head", "in the body", "slow head", "slow body"],
+)
+async def test_a_socket_that_hangs_or_drips_costs_the_deadline_and_no_more(answer: RawAnswer):
+    async with raw(answer) as url:
+        begun = monotonic()
+        absence = await absence_of(url, QUICK)
+    assert absence.reason is Reason.TIMEOUT
+    assert 0.25 < monotonic() - begun < 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (writes(HEAD, SMALL), Reason.TRUNCATED),
+        (writes(), Reason.TRUNCATED),
+        (writes(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nvllm:"), Reason.TRUNCATED),
+        (writes(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), Reason.NOT_EXPOSITION),
+        (writes(b"SSH-2.0-OpenSSH_9.6\r\n\r\n"), Reason.NOT_EXPOSITION),
+    ],
+)
+async def test_a_connection_that_breaks_or_is_no_http_is_told_apart(answer: RawAnswer, reason: Reason):
+    async with raw(answer) as url:
+        assert (await absence_of(url)).reason is reason
+
+
+async def test_nobody_listening_is_refused(unused_tcp_port: int):
+    absence = await absence_of(f"http://127.0.0.1:{unused_tcp_port}")
+    assert absence.reason is Reason.CONNECT_REFUSED
+    assert "is the engine running" in absence.detail
+
+
+async def test_a_name_that_does_not_resolve_is_a_dns_failure():
+    assert (await absence_of("http://engine.invalid:8000")).reason is Reason.DNS
+
+
+@pytest.fixture(scope="module")
+def self_signed(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
+    folder = tmp_path_factory.mktemp("tls")
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out cert -days 2 -subj /CN=localhost"
+    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert", folder / "key")
+    return context
+
+
+async def test_a_certificate_that_nobody_trusts_is_a_tls_failure(self_signed: ssl.SSLContext):
+    async with raw(writes(), self_signed) as url:
+        assert (await absence_of(url)).reason is Reason.TLS
+
+
+async def test_https_to_a_plain_port_is_a_tls_failure():
+    async with http(metrics=says()) as url:
+        assert (await absence_of(url.replace("http:", "https:"))).reason is Reason.TLS
+
+
+async def test_an_engine_whose_core_died_is_dead_though_its_metrics_answer():
+    async with http(metrics=says(BODY), health=says(b"", 503)) as url:
+        assert (await absence_of(url)).reason is Reason.ENGINE_DEAD
+
+
+@pytest.mark.parametrize("status", [200, 404, 500])
+async def test_any_other_health_is_ignored(status: int):
+    async with http(metrics=says(BODY), health=says(b"", status)) as url:
+        await reading_of(url)
+
+
+async def test_a_health_that_hangs_is_ignored():
+    async def stuck(request: web.Request) -> web.Response:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    async with http(metrics=says(BODY), health=stuck) as url, scraper(url, QUICK) as engine:
+        assert isinstance(await engine.scrape(monotonic), EngineReading)
+
+
+async def test_a_restart_begins_an_epoch_and_asks_for_the_version_again():
+    tokens, version = iter([50, 90, 3, 5]), iter(["0.32.0", "0.33.0"])
+
+    async def metrics(request: web.Request) -> web.Response:
+        return web.Response(text=f"vllm:generation_tokens_total {next(tokens)}\n")
+
+    async def told(request: web.Request) -> web.Response:
+        return web.json_response({"version": next(version)})
+
+    async with http(metrics=metrics, version=told) as url, scraper(url) as engine:
+        readings = [await engine.scrape(monotonic) for _ in range(4)]
+    assert all(isinstance(reading, EngineReading) for reading in readings)
+    assert [r.epoch for r in readings] == ["#0", "#0", "#1", "#1"]
+    assert [r.facts.version for r in readings] == ["0.32.0", "0.32.0", "0.32.0", "0.33.0"]
+
+
+@pytest.mark.parametrize("body", [b"[]", b'{"version": 3}', b'{"version": "\\u0000"}', b"[" * 5000, b"\xff"])
+async def test_a_version_that_makes_no_sense_is_unknown(body: bytes):
+    async with http(metrics=says(BODY), version=says(body)) as url:
+        assert (await reading_of(url)).facts.version is None
+
+
+async def test_only_one_scrape_is_in_flight():
+    at_once = most = 0
+
+    async def metrics(request: web.Request) -> web.Response:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await asyncio.sleep(0.01)
+        at_once -= 1
+        return web.Response(body=SMALL)
+
+    async with http(metrics=metrics) as url, scraper(url) as engine:
+        results = await asyncio.gather(*(engine.scrape(monotonic) for _ in range(5)))
+    assert most == 1
+    assert all(isinstance(result, EngineReading) for result in results)
+
+
+async def test_a_large_body_is_parsed_beside_the_event_loop():
+    lines = "".join(f'vllm:num_requests_running{{engine="{i}",x="{"y" * 60}"}} 1\n' for i in range(40_000))
+    async with http(metrics=says(lines.encode())) as url, scraper(url) as engine:
+        task = asyncio.create_task(engine.scrape(monotonic))
+        longest, before = 0.0, monotonic()
+        while not task.done():
+            await asyncio.sleep(0.001)
+            longest, before = max(longest, monotonic() - before), monotonic()
+        reading = await task
+    assert isinstance(reading, EngineReading)
+    assert reading.scrape_seconds is not None
+    assert longest < reading.scrape_seconds / 2
+
+
+async def test_loss_and_return_are_each_logged_once():
+    statuses = iter([200, 500, 500, 500, 200, 200])
+
+    async def metrics(request: web.Request) -> web.Response:
+        return web.Response(body=SMALL, status=next(statuses))
+
+    with capture_logs() as logs:
+        async with http(metrics=metrics) as url, scraper(url) as engine:
+            for _ in range(6):
+                await engine.scrape(monotonic)
+    assert [(entry["event"], entry["engine"]) for entry in logs] == [("engine lost", "chat"), ("engine back", "chat")]
+
+
+async def test_cancelling_a_scrape_cancels_it_and_the_next_one_works():
+    async with raw(hangs) as url, scraper(url) as engine:
+        task = asyncio.create_task(engine.scrape(monotonic))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    async with http(metrics=says()) as url, scraper(url) as engine:
+        assert isinstance(await engine.scrape(monotonic), EngineReading)
+
+
+async def test_a_defect_of_ours_is_an_absence_and_a_log_entry():
+    class Broken:
+        def get(self, *_: object, **__: object) -> None:
+            raise RuntimeError("broken session")
+
+    with capture_logs() as logs:
+        engine = EngineScraper(EngineTarget(engine="chat", url="http://x"), Broken(), PATIENT)  # type: ignore[arg-type]
+        result = await engine.scrape(monotonic)
+    assert isinstance(result, Absence)
+    assert result.reason is Reason.ERROR
+    assert logs[0]["log_level"] == "error"

@@ -1,0 +1,94 @@
+"""What an operator may write, and what a mistake is told."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from pinchpoint.snapshot import EngineFacts, EngineTarget, Slo
+from pinchpoint.sources.engine import EngineSettings, EngineSourceSettings
+
+MINIMAL = {"name": "chat", "url": "http://127.0.0.1:8000/"}
+
+
+def mistake(**fields: object) -> str:
+    with pytest.raises(ValidationError) as caught:
+        EngineSettings.model_validate(MINIMAL | fields)
+    assert "hunter2" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_name_and_a_url_are_enough():
+    assert EngineSettings.model_validate(MINIMAL).target() == EngineTarget(engine="chat", url="http://127.0.0.1:8000")
+
+
+def test_everything_said_reaches_the_target():
+    said = MINIMAL | {
+        "metrics_path": "/x/metrics",
+        "max_num_seqs": 64,
+        "model_config": {"hidden_size": 768},
+        "slo": {"ttft_seconds": 1},
+        "gpus": [0, "1"],
+        "bearer_token": "hunter2",
+    }
+    settings = EngineSettings.model_validate(said)
+    assert settings.target() == EngineTarget(
+        engine="chat",
+        url="http://127.0.0.1:8000",
+        metrics_path="/x/metrics",
+        facts=EngineFacts(max_num_seqs=64, model_config={"hidden_size": 768}),
+        slo=Slo(ttft_seconds=1),
+        gpus=("0", "1"),
+        bearer_token="hunter2",
+    )
+    assert "hunter2" not in repr(settings) + repr(settings.target())
+
+
+@pytest.mark.parametrize(
+    ("fields", "remedy"),
+    [
+        ({"url": "http://me:hunter2@host:8000"}, "use bearer_token_file instead"),
+        ({"url": "host:8000"}, "like http://127.0.0.1:8000"),
+        ({"url": "ftp://host"}, "like http://127.0.0.1:8000"),
+        ({"url": "http://host:port"}, "like http://127.0.0.1:8000"),
+        ({"url": "http://host/?key=hunter2"}, "metrics_path"),
+        ({"metrics_path": "metrics"}, "metrics_path"),
+        ({"bearer_token": "hunter2", "bearer_token_file": "x"}, "keep one"),
+        ({"bearer_token": "hunter2\nX: y"}, "give the bare token"),
+        ({"bearer_token_file": "/nowhere/token"}, "make it readable"),
+        ({"max_num_seq": 3}, "max_num_seq"),
+        ({"name": "a\nb"}, "name"),
+    ],
+)
+def test_a_mistake_is_told_with_its_remedy_and_without_the_secret(fields: dict[str, object], remedy: str):
+    assert remedy in mistake(**fields)
+
+
+def test_a_token_file_is_read_again_for_each_target(tmp_path: Path):
+    file = tmp_path / "token"
+    file.write_text("one\n")
+    settings = EngineSettings.model_validate(MINIMAL | {"bearer_token_file": file})
+    assert settings.target().bearer_token == "one"
+    file.write_text("two\n")
+    assert settings.target().bearer_token == "two"
+
+
+def test_an_empty_token_file_is_a_mistake(tmp_path: Path):
+    (tmp_path / "token").write_text("\n")
+    assert "put the bare token into it" in mistake(bearer_token_file=tmp_path / "token")
+
+
+def test_target_names_are_unique():
+    with pytest.raises(ValidationError, match="'chat' is given twice"):
+        EngineSourceSettings.model_validate({"targets": [MINIMAL, MINIMAL]})
+
+
+def test_readings_must_outlive_the_interval():
+    with pytest.raises(ValidationError, match="raise it"):
+        EngineSourceSettings(interval_seconds=60)
+
+
+def test_the_defaults_are_these():
+    settings = EngineSourceSettings()
+    assert (settings.interval_seconds, settings.timeout_seconds, settings.stale_after_seconds) == (5, 4, 15)
+    assert settings.max_body_bytes == 16 * 2**20

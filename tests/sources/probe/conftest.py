@@ -1,0 +1,29 @@
+"""What the tests of the prober share: a prober that is closed, and deadlines."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from pinchpoint.sources.probe import Prober, ProbeTargetSettings
+
+QUICK = {"connect": 0.3, "first_token": 0.3, "idle": 0.15, "overall": 0.7}  # where a deadline has to pass
+PATIENT = {"connect": 5, "first_token": 10, "idle": 5, "overall": 20}  # where none may, on a busy machine
+
+MakeProber = Callable[..., Prober]
+
+
+@pytest.fixture
+async def prober_of() -> AsyncIterator[MakeProber]:
+    """Make probers of a URL; they are closed after the test. Fields of the target as keywords."""
+    made: list[Prober] = []
+
+    def make(url: str, loop_lag: Callable[[float], float] | None = None, **target: Any) -> Prober:
+        values = {"name": "t", "url": url, "model": "m", "deadlines": PATIENT} | target
+        prober = Prober(ProbeTargetSettings.model_validate(values), clock=lambda: 7.0, loop_lag=loop_lag)
+        made.append(prober)
+        return prober
+
+    yield make
+    for prober in made:
+        await prober.close()
