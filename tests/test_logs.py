@@ -12,9 +12,9 @@ import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.process_logging import restored_logging
 
 from pinchpoint import logs
+from tests.fakes.process_logging import restored_logging
 
 FORMS: tuple[logs.Format, ...] = ("console", "logfmt", "json")
 

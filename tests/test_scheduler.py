@@ -13,11 +13,11 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
-from tests.fakes.process_logging import restored_logging
 
 from pinchpoint import logs
 from pinchpoint.scheduler import Scheduler, _Grid
 from pinchpoint.snapshot import JobReport
+from tests.fakes.process_logging import restored_logging
 
 
 class Simulated:

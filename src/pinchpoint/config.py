@@ -68,14 +68,14 @@ class Settings(BaseSettings):
     )
     layers: ClassVar[tuple[Mapping[str, Any], Path | None]] = ({}, None)  # the file's content, the secrets folder
 
-    web: WebSettings = Field(default_factory=WebSettings)
-    gpu: GpuSettings = Field(default_factory=GpuSettings)
-    host: HostSettings = Field(default_factory=HostSettings)
-    engines: EngineSourceSettings = Field(default_factory=EngineSourceSettings)
-    discovery: DiscoverySettings = Field(default_factory=DiscoverySettings)
-    probes: ProbeSettings = Field(default_factory=ProbeSettings)
-    diagnosis: Thresholds = Field(default_factory=Thresholds)
-    log: LogSettings = Field(default_factory=LogSettings)
+    web: WebSettings = WebSettings()
+    gpu: GpuSettings = GpuSettings()
+    host: HostSettings = HostSettings()
+    engines: EngineSourceSettings = EngineSourceSettings()
+    discovery: DiscoverySettings = DiscoverySettings()
+    probes: ProbeSettings = ProbeSettings()
+    diagnosis: Thresholds = Thresholds()
+    log: LogSettings = LogSettings()
     tick_seconds: float = Field(
         default=1.0,
         ge=0.2,

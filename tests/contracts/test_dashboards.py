@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.contracts.dashboard_queries import MAY_BE_EMPTY, panels, queries
 
 from pinchpoint.outputs.dashboards import dashboard_files
+from tests.contracts.dashboard_queries import MAY_BE_EMPTY, panels, queries
 
 FILES = sorted(Path("grafana/dashboards").glob("*.json"))
 UNITS = {"short", "none", "s", "percentunit", "bytes", "Bps", "celsius", "watt", "hertz", "cps", "reqps", "ops"}

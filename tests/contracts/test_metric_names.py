@@ -7,12 +7,12 @@ from pathlib import Path
 import promql_parser
 import pytest
 import yaml
-from tests.contracts.dashboard_queries import panels, queries, substituted
 
 from pinchpoint.alerting import ALERTS
 from pinchpoint.diagnosis.verdict import Bottleneck
 from pinchpoint.outputs.catalog import CATALOG
 from pinchpoint.snapshot import ThrottleReason
+from tests.contracts.dashboard_queries import panels, queries, substituted
 
 DASHBOARDS = sorted(Path("grafana/dashboards").glob("*.json"))
 RUNBOOKS = Path("alerts/runbooks")

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.diagnosis.case import Case, load
 
 from pinchpoint.diagnosis import Bottleneck, Thresholds, diagnose
+from tests.diagnosis.case import Case, load
 
 CASES = [load(path) for path in sorted((Path(__file__).parent / "cases").glob("*.yaml"))]
 BUILT = {

@@ -87,7 +87,7 @@ def windows(draw: st.DrawFn) -> Window:
     return Window(300.0, tuple(snapshots))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(windows(), st.floats(0, 100))
 def test_any_window_gets_one_bounded_answer_and_the_same_again(window: Window, later: float) -> None:
     verdict = diagnose(window, "chat", later, Thresholds())

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from tests.diagnosis.case import load
-
 from pinchpoint.diagnosis import Bottleneck, Interval, Thresholds, judge_recording
+from tests.diagnosis.case import load
 
 CASES = Path(__file__).parent / "cases"
 

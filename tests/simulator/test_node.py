@@ -7,9 +7,9 @@ import time
 import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.simulator.small import until
 
 from pinchpoint.simulator import DEMO, SimulatedNode, ThreadedNode
+from tests.simulator.small import until
 
 
 class Clock:

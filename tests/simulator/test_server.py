@@ -6,9 +6,9 @@ import time
 
 import aiohttp
 import pytest
-from tests.simulator.small import small_spec, until
 
 from pinchpoint.simulator import EngineServer, SimulatedEngine
+from tests.simulator.small import small_spec, until
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 HELLO = {"model": MODEL, "messages": [{"role": "user", "content": "hello there"}], "max_tokens": 12}

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pinchpoint import __version__
+from pinchpoint import __version__, logs
 from pinchpoint.cli.check_config import check_config
 from pinchpoint.cli.dashboards import dashboards
 from pinchpoint.cli.demo import demo
@@ -47,6 +47,7 @@ def _top(
     ] = False,
 ) -> None:
     del version
+    logs.configure("error")  # a command says itself what went wrong; `run` and `demo` configure their own log
 
 
 def main() -> None:

@@ -19,6 +19,9 @@ def run(
         bool | None, typer.Option("--web.enable-lifecycle", help="Allow POST /-/reload. Default: off.")
     ] = None,
     secrets: Annotated[Path | None, typer.Option("--secrets.dir", help="Folder with one secret per file.")] = None,
+    record: Annotated[
+        Path | None, typer.Option(help="Also record what is seen into this new folder, for `diagnose --replay`.")
+    ] = None,
     log_level: Annotated[str | None, typer.Option("--log.level", help="debug, info, warning or error.")] = None,
     log_format: Annotated[str | None, typer.Option("--log.format", help="auto, console, logfmt or json.")] = None,
 ) -> None:
@@ -30,6 +33,7 @@ def run(
     from pinchpoint.config import ConfigError, Settings, load
     from pinchpoint.daemon import Daemon
     from pinchpoint.daemon.process import live
+    from pinchpoint.outputs.recorder import Recorder
 
     given = {
         ("web", "listen_address"): listen,
@@ -50,4 +54,8 @@ def run(
     except ConfigError as error:
         fail(str(error))
     logs.configure(settings.log.level, settings.log.format)
-    live(lambda: Daemon(settings, load_settings))
+    try:
+        recorder = Recorder(record, settings.tick_seconds) if record else None
+    except OSError as error:
+        fail(f"--record {record}: {error.strerror or error}; name a folder that is empty or new")
+    live(lambda: Daemon(settings, load_settings, recorder=recorder))

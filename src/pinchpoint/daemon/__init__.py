@@ -24,7 +24,8 @@ from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.node import Node, this_node
 from pinchpoint.daemon.observing import Observer
 from pinchpoint.daemon.telling import Teller
-from pinchpoint.outputs.web.server import WebServer
+from pinchpoint.outputs.recorder import Recorder
+from pinchpoint.outputs.web import WebServer
 from pinchpoint.scheduler import Scheduler
 from pinchpoint.snapshot import SelfReport, SourceReport
 
@@ -42,10 +43,12 @@ class Daemon:
         load_settings: Callable[[], Settings],
         *,
         node: Node | None = None,
+        recorder: Recorder | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings
         self.node = node or this_node(settings)
+        self.recorder = recorder
         self._load_settings = load_settings
         self._clock = clock
         self._started_unix = time.time()
@@ -72,6 +75,8 @@ class Daemon:
             self.node.gpus.start()
             await self.observer.apply(self.settings)
             self.scheduler.every("tick", self.settings.tick_seconds, self.tick, first_run_at_once=True)
+            if self.recorder:
+                self.scheduler.every("record", self.settings.tick_seconds, self.record)
             await self._stopping.wait()
         finally:
             await self._drain()
@@ -87,6 +92,12 @@ class Daemon:
         now, unix_offset = self._clock(), time.time() - self._clock()
         snapshot, sources = self.board.snapshot(now, unix_offset)
         await self.teller.tell(self.decider, snapshot, self._report(sources), unix_offset)
+
+    async def record(self) -> None:
+        """Writes the newest snapshot, in a thread: a disk that stalls costs the recording alone."""
+        published = self.teller.published()
+        if self.recorder and published:
+            await asyncio.to_thread(self.recorder.write, published.scene.snapshot)
 
     async def reload(self) -> str | None:
         """Takes the configuration anew. A bad one changes nothing: returns its mistakes, ``None`` when all is well."""

@@ -22,7 +22,10 @@ Readings = Mapping[str, Sequence[GpuReading]]  # by GPU index, oldest first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
-    """Means over the engine's GPUs and the window unless named otherwise. ``None`` is unknown."""
+    """Means over the engine's GPUs and the window unless named otherwise. ``None`` is unknown.
+
+    Where nobody declared the engine's GPUs, a ratio is that of the busiest one: the others may not be the engine's.
+    """
 
     declared: bool = False  # the operator said which GPUs are the engine's; else the only engine has them all
     sick: tuple[GpuReading, ...] = ()  # lost, hung or in need of a reset at the newest tick
@@ -54,17 +57,21 @@ def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, 
     latest = [gpu for gpu in snapshots[-1].gpus if gpu.gpu in found]
     sick = tuple(gpu for gpu in latest if not gpu.up and gpu.state is not GpuState.ACCESS_DENIED)
     readings = {index: tuple(by_time.values()) for index, by_time in found.items()}
-    up = [gpu for history in readings.values() for gpu in history if gpu.up]
+
+    def typical(pick: Callable[[GpuReading], float | None]) -> float | None:
+        values = _per_gpu(readings, pick)
+        return mean(values) if declared else max(values, default=None)
+
     return Devices(
         declared=bool(declared),
         sick=sick,
         gpus=float(len(found)),
         gpus_sick=float(len(sick)),
-        gpu_utilization_ratio=mean([gpu.utilization_ratio for gpu in up]),
-        gpu_sm_active_ratio=mean([gpu.sm_active_ratio for gpu in up]),
-        gpu_tensor_active_ratio=mean([gpu.tensor_active_ratio for gpu in up]),
-        gpu_dram_active_ratio=mean([gpu.dram_active_ratio for gpu in up]),
-        gpu_power_ratio=mean([_ratio(gpu.power_watts, gpu.power_limit_watts) for gpu in up]),
+        gpu_utilization_ratio=typical(lambda gpu: gpu.utilization_ratio),
+        gpu_sm_active_ratio=typical(lambda gpu: gpu.sm_active_ratio),
+        gpu_tensor_active_ratio=typical(lambda gpu: gpu.tensor_active_ratio),
+        gpu_dram_active_ratio=typical(lambda gpu: gpu.dram_active_ratio),
+        gpu_power_ratio=typical(lambda gpu: _ratio(gpu.power_watts, gpu.power_limit_watts)),
         gpu_clock_ratio=min(_per_gpu(readings, _clock_ratio), default=None),
         gpu_fault_throttle_share=max(_per_gpu(readings, lambda gpu: _active(gpu, FAULT_THROTTLES)), default=None),
         gpu_power_cap_share=max(_per_gpu(readings, lambda gpu: _active(gpu, POWER_CAP)), default=None),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pinchpoint.diagnosis.moments import Moment, moment_of
-from pinchpoint.diagnosis.rates import Histories, histories, known, last_rise, mean, observed, rate
+from pinchpoint.diagnosis.rates import Histories, histories, known, last_rise, mean, observed, rate, total
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.snapshot import EngineReading, ReplicaReading
 
@@ -71,8 +71,7 @@ def load_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Load:
     started = _started(every)
     prompt, generation = _computed(every), rate(every, lambda replica: replica.generation_tokens_total)
     steps = observed(every, lambda replica: replica.iteration_tokens)
-    step_tokens = known(steps.mean) if steps else None
-    budget = readings[-1].facts.max_num_batched_tokens
+    step_tokens, step_count = (known(steps.mean), known(steps.count)) if steps else (None, None)
     still = _seconds_without_progress(every, readings)
     peaks = [moment.kv for moment in moments if moment.kv is not None]
     return Load(
@@ -96,10 +95,10 @@ def load_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Load:
         preemptions_per_second=rate(every, lambda replica: replica.preemptions_total),
         prompt_tokens_per_second=prompt,
         generation_tokens_per_second=generation,
-        prefill_token_share=_ratio(prompt, None if None in (prompt, generation) else (prompt or 0) + (generation or 0)),
+        prefill_token_share=_ratio(prompt, total([prompt, generation]) if generation is not None else None),
         step_tokens=step_tokens,
-        steps_per_second=_ratio(known(steps.count) if steps else None, span),
-        token_budget_share=_ratio(step_tokens, budget),
+        steps_per_second=_ratio(step_count, span),
+        token_budget_share=_ratio(step_tokens, readings[-1].facts.max_num_batched_tokens),
         seconds_without_progress=still,
         quiet_seconds=_quiet(moments, still),
     )

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 from structlog.testing import capture_logs
-from tests.outputs.exposition.scenes import HISTOGRAM, empty_scene, engine, full_scene, gpu
 
 from pinchpoint.outputs.catalog import CATALOG, Kind, Metric
 from pinchpoint.outputs.exposition import Renderer
 from pinchpoint.snapshot import Absence, Histogram, ProbeOutcome, Reason
+from tests.outputs.exposition.scenes import HISTOGRAM, empty_scene, engine, full_scene, gpu
 
 
 def samples(families) -> list[tuple[str, tuple[tuple[str, str], ...], float]]:

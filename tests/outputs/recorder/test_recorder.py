@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
-from tests.outputs.exposition.scenes import engine, full_scene
 
 from pinchpoint.outputs.recorder import Recorder
 from pinchpoint.outputs.recorder.recorder import folder_name
 from pinchpoint.snapshot import GpuState, Histogram, ReplicaReading, Snapshot
 from pinchpoint.sources.recording import read_recording
+from tests.outputs.exposition.scenes import engine, full_scene
 
 INF = float("inf")
 

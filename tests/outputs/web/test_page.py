@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.outputs.web import scenes
 
 from pinchpoint.diagnosis.verdict import Bottleneck
 from pinchpoint.outputs.scene import Scene
@@ -16,6 +15,7 @@ from pinchpoint.outputs.web.drawings import bar, spark
 from pinchpoint.outputs.web.markup import MAX_TEXT, el, text
 from pinchpoint.outputs.web.words import CLASSES, reason_in_words, throttle_in_words
 from pinchpoint.snapshot import Reason, ThrottleReason
+from tests.outputs.web import scenes
 
 VOID = {"meta", "link"}
 

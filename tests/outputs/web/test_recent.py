@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from tests.outputs.web.scenes import engine
 
 from pinchpoint.outputs.web import recent
 from pinchpoint.snapshot import Absence, Reason, Snapshot, Window
+from tests.outputs.web.scenes import engine
 
 
 def tokens(replica: recent.ReplicaReading) -> float | None:

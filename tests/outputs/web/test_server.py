@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import ClientSession, TCPConnector
-from tests.outputs.web import scenes
 
 from pinchpoint.outputs.published import OPENMETRICS, TEXT, Published, Rendered
 from pinchpoint.outputs.web import ListenError, WebServer, WebSettings, endpoints
+from tests.outputs.web import scenes
 
 
 @asynccontextmanager

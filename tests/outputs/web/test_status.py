@@ -4,10 +4,10 @@ import json
 import math
 
 import pytest
-from tests.outputs.web import scenes
 
 from pinchpoint.outputs.web import diagnoses, status
 from pinchpoint.outputs.web.as_json import as_json
+from tests.outputs.web import scenes
 
 ENGINE_KEYS = {
     "engine", "model", "kind", "version", "up", "severity", "words", "class", "since_unix_seconds", "why",

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.nvml import FakeNvml
 
 from pinchpoint.snapshot import Absence, GpuReading
 from pinchpoint.sources.gpu import GpuSettings, GpuSource
+from tests.fakes.nvml import FakeNvml
 
 # Unvalidated, for it is faster than an operator may ask for.
 FAST = GpuSettings.model_construct(interval_seconds=0.05, deadline_seconds=0.5, retry_seconds=0.15)

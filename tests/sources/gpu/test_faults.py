@@ -6,10 +6,10 @@ from dataclasses import fields
 
 import pytest
 from structlog.testing import capture_logs
-from tests.fakes.nvml import FakeNvml
-from tests.sources.gpu.conftest import FAST, Watched
 
 from pinchpoint.snapshot import GpuReading, GpuState, ThrottleReason
+from tests.fakes.nvml import FakeNvml
+from tests.sources.gpu.conftest import FAST, Watched
 
 Watch = Callable[..., Watched]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
-from tests.fakes.nvml import FakeNvml
-from tests.sources.gpu.conftest import FAST, Watched, threads
 
 from pinchpoint.snapshot import GpuState, Reason
 from pinchpoint.sources.gpu import GpuSettings
 from pinchpoint.sources.gpu.pci import count_nvidia_gpus
+from tests.fakes.nvml import FakeNvml
+from tests.sources.gpu.conftest import FAST, Watched, threads
 
 Watch = Callable[..., Watched]
 
@@ -69,7 +69,7 @@ def test_an_init_that_fails_says_why_and_later_works(
     assert remedy in absence.detail
     assert "\n" not in absence.detail
     assert node.gpus() == ()
-    assert node.source.gpus_visible is None
+    assert node.source.gpus_visible == 0
     assert node.source.report(time.monotonic()).up is False
     fake.clear()
     node.until(node.all_up)

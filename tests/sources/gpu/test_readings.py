@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pynvml
 import pytest
-from tests.fakes.nvml import FakeNvml
-from tests.sources.gpu.conftest import Watched
 
 from pinchpoint.snapshot import GpuReading, Reason, ThrottleReason
 from pinchpoint.sources.gpu.device import EACH_CYCLE
+from tests.fakes.nvml import FakeNvml
+from tests.sources.gpu.conftest import Watched
 
 Watch = Callable[..., Watched]
 

@@ -59,7 +59,10 @@ def _errors(signals: Signals, thresholds: Thresholds) -> Judgement:
 
 
 def _throttle(signals: Signals, thresholds: Thresholds) -> Judgement:
-    """How often it throttles, times how far it shows: 1 with slow clocks and missed objectives, 0.8 with either."""
+    """How often it throttles, times how far it shows: 1 with slow clocks and missed objectives, 0.8 with either.
+
+    A card that nobody declared as the engine's own has to hurt the engine to count.
+    """
     devices, strain = signals.devices, strain_of(signals, thresholds)
     if not signals.load.moved:  # without load a flag hurts nobody
         return _hardware(0.0, thresholds)
@@ -67,7 +70,7 @@ def _throttle(signals: Signals, thresholds: Thresholds) -> Judgement:
     slow = clock is not None and clock < thresholds.clock_slow_ratio
     crawls = clock is not None and clock < thresholds.clock_crawl_ratio
     often = ramp(devices.gpu_fault_throttle_share, thresholds.throttle_share_begins, thresholds.throttle_share_certain)
-    shows = {0: 0.4, 1: 0.8, 2: 1.0}[slow + strain.any]
+    shows = {0: 0.4, 1: 0.8, 2: 1.0}[slow + strain.any] if devices.declared or strain.any else 0.4
     evidence = _throttle_evidence(devices, thresholds) + strain.evidence
     capped = 0.7 * (devices.gpu_power_cap_share or 0.0) if crawls and strain.any else 0.0
     return _hardware(max(often * shows, capped), thresholds, evidence, (_COOL, _DRAIN))

@@ -13,17 +13,19 @@ class WebSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     listen_address: str = Field(
-        ":10770",
+        default=":10770",
         description="HOST:PORT, [IPV6]:PORT, or :PORT for every interface; port 0 lets the system choose. Default "
         ":10770, outside the crowded 9100-9999 range of Prometheus's port list.",
     )
-    telemetry_path: str = Field("/metrics", description="Path of the metrics. Default /metrics, as Prometheus expects.")
+    telemetry_path: str = Field(
+        default="/metrics", description="Path of the metrics. Default /metrics, as Prometheus expects."
+    )
     enable_lifecycle: bool = Field(
-        False,
+        default=False,
         description="Allow POST /-/reload. Default off, as in Prometheus: whoever reaches the port could call it.",
     )
     max_requests: int = Field(
-        40,
+        default=40,
         ge=1,
         le=10_000,
         description="Scrapes answered at the same time; more get 503. Default 40, as in the exporter toolkit.",

@@ -98,7 +98,7 @@ class GpuSource:
 
     @property
     def gpus_visible(self) -> int | None:
-        """How many GPUs NVML counts; ``None`` while NVML does not answer."""
+        """How many GPUs NVML shows; 0 when it says that it can't, ``None`` before its first answer."""
         return self._visible
 
     @property
@@ -134,7 +134,7 @@ class GpuSource:
             backoff *= 2
 
     def _give_up(self, reason: Reason, detail: str) -> None:
-        self._starting_since, self._visible = None, None
+        self._starting_since, self._visible = None, 0
         self._absence = Absence("gpu", reason, detail, self._clock())
 
     def _generation(self) -> None:

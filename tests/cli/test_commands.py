@@ -1,0 +1,125 @@
+"""The commands: the answer on stdout, everything else on stderr, exit codes that a script can read."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from pinchpoint import __version__
+from pinchpoint.cli import app
+
+RECORDINGS = Path("tests/data/vllm-real")
+
+
+def pinchpoint(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+
+def test_version_and_help_answer() -> None:
+    assert pinchpoint("--version").stdout == f"pinchpoint {__version__}\n"
+    listing = pinchpoint("--help").stdout
+    for command in ("run", "demo", "diagnose", "probe", "check-config", "rules", "dashboards"):
+        assert command in listing
+        assert "Example:" in pinchpoint(command, "--help").stdout, f"{command} --help shows no example"
+
+
+@pytest.mark.parametrize(
+    ("recording", "bottleneck", "code"),
+    [
+        ("a-fresh", "idle", 0),
+        ("b-idle-after", "idle", 0),
+        ("c-moderate", "healthy", 0),
+        ("d-kv-saturated", "kv_capacity", 1),
+    ],
+)
+def test_a_recording_of_a_real_engine_is_named_for_what_it_is(recording: str, bottleneck: str, code: int) -> None:
+    result = pinchpoint("diagnose", "--replay", str(RECORDINGS / recording), "--json")
+    answer = json.loads(result.stdout)
+    assert answer["class"] == bottleneck
+    assert result.exit_code == code
+    assert {"runner_up", "confidence", "scores", "evidence", "missing", "advice", "more_gpus_help"} <= answer.keys()
+    assert answer["timeline"][0]["start"] == 0
+    assert answer["timeline"][-1]["class"] in (bottleneck, "idle")
+
+
+def test_the_saturated_engine_gets_evidence_and_levers_in_words() -> None:
+    text = pinchpoint("diagnose", "--replay", str(RECORDINGS / "d-kv-saturated")).stdout
+    assert text.startswith("d-kv-saturated: kv_capacity")
+    assert "preemptions a second" in text
+    assert "--kv-cache-dtype fp8" in text
+    assert "more GPUs yes" in text
+
+
+def test_replicas_in_folders_give_one_answer_and_each_replica_its_own() -> None:
+    answer = json.loads(pinchpoint("diagnose", "--replay", "tests/data/recordings/replica-folders", "--json").stdout)
+    assert "class" in answer
+    assert list(answer["engines"]) == ["engine-0", "engine-1", "engine-2", "engine-3"]
+
+
+def test_diagnose_of_nothing_is_one_line_and_exit_2(tmp_path: Path) -> None:
+    for arguments in (["--replay", str(tmp_path)], ["--replay", str(tmp_path / "absent")], ["ftp://x"]):
+        result = pinchpoint("diagnose", *arguments)
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert len(result.stderr.splitlines()) == 1, result.stderr
+    both = pinchpoint("diagnose", "http://127.0.0.1:1", "--replay", str(tmp_path))
+    assert both.stderr == "pinchpoint: give URLs to watch or --replay, not both\n"
+
+
+def test_check_config_says_fine_or_every_mistake(tmp_path: Path) -> None:
+    file = tmp_path / "pinchpoint.yaml"
+    file.write_text("tick_seconds: 2\n")
+    fine = pinchpoint("check-config", str(file))
+    assert (fine.exit_code, fine.stdout) == (0, f"{file}: fine\n")
+    file.write_text("tick_seconds: 0\nwbe: {}\n")
+    bad = pinchpoint("check-config", str(file))
+    assert bad.exit_code == 1
+    assert len(bad.stderr.splitlines()) == 2
+    assert pinchpoint("check-config", str(tmp_path / "absent")).exit_code == 2
+
+
+def test_the_shipped_example_configuration_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for example in sorted(Path("deploy").rglob("pinchpoint*.yaml")):
+        result = pinchpoint("check-config", str(example))
+        assert result.exit_code == 0, result.stderr
+
+
+def test_demo_lists_its_scenarios_and_refuses_others() -> None:
+    assert pinchpoint("demo", "--scenario", "list").stdout.split() == [
+        "healthy",
+        "memory_wall",
+        "slots_exhausted",
+        "prefill_storm",
+        "throttled_gpu",
+        "idle",
+    ]
+    wrong = pinchpoint("demo", "--scenario", "chaos")
+    assert wrong.exit_code == 2
+    assert "no such scenario" in wrong.stderr
+
+
+def test_probe_refuses_what_is_no_target() -> None:
+    result = pinchpoint("probe", "chat")
+    assert result.exit_code == 2
+    assert "neither a URL nor a configured target" in result.stderr
+
+
+def test_probe_of_nobody_says_what_to_do_and_is_bad_news() -> None:
+    result = pinchpoint("probe", "http://127.0.0.1:9", "--json")
+    assert result.exit_code == 1
+    (reading,) = json.loads(result.stdout)
+    assert reading["outcome"] == "connect_refused"
+    assert reading["remedy"]
+    assert "ttft_seconds" not in reading
+
+
+@pytest.mark.parametrize(("command", "folder"), [("rules", "alerts"), ("dashboards", "grafana/dashboards")])
+def test_generated_files_are_the_committed_ones(tmp_path: Path, command: str, folder: str) -> None:
+    assert pinchpoint(command, str(tmp_path)).exit_code == 0
+    written = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
+    assert written
+    for path in written:
+        assert (tmp_path / path).read_text() == next(
+            Path(folder.split("/", maxsplit=1)[0]).rglob(path.name)
+        ).read_text()
