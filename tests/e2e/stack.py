@@ -155,7 +155,7 @@ class Prometheus(Program):
         assert len(samples) == 1, f"{expr} yields {len(samples)} samples"
         return float(samples[0]["value"][1])
 
-    async def wait_until(self, expr: str, timeout: float = 30) -> list[dict[str, Any]]:  # noqa: ASYNC109
+    async def wait_until(self, expr: str, timeout: float = 30) -> list[dict[str, Any]]:
         """The first answer to ``expr`` that is not empty."""
         deadline = time.monotonic() + timeout
         while not (samples := await self.query(expr)):
@@ -195,7 +195,7 @@ class VictoriaMetrics(Prometheus):
             "-loggerLevel=WARN",
         )
 
-    async def wait_until(self, expr: str, timeout: float = 30) -> list[dict[str, Any]]:  # noqa: ASYNC109
+    async def wait_until(self, expr: str, timeout: float = 30) -> list[dict[str, Any]]:
         await asyncio.sleep(2)  # scraped and flushed by then
         return await super().wait_until(expr, timeout)
 
@@ -261,7 +261,7 @@ class WebhookSink:
         every = (alert for payload in self.payloads for alert in payload["alerts"])
         return [alert for alert in every if alert["labels"].get("alertname") == name and alert["status"] == status]
 
-    async def wait_for(self, name: str, status: str, timeout: float = 30) -> dict[str, Any]:  # noqa: ASYNC109
+    async def wait_for(self, name: str, status: str, timeout: float = 30) -> dict[str, Any]:
         """The first alert of that name and status."""
         deadline = time.monotonic() + timeout
         while not (found := self.alerts(name, status)):

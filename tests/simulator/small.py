@@ -21,5 +21,5 @@ def small_spec(**changes):
 
 async def until(condition, seconds=3.0):
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - the simulation tells nobody
+        while not condition():
             await asyncio.sleep(0.002)

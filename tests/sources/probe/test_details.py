@@ -1,5 +1,6 @@
 """What a reading says of a failure beside its reason, and the limits on what a server can make us read."""
 
+import asyncio
 import json
 
 import pytest
@@ -77,7 +78,7 @@ async def test_an_endless_error_body_is_cut(prober_of: MakeProber):
         while True:
             await wire.chunk(b"x" * 65_536)
 
-    async with FakeOpenAI(endless) as server:
+    async with FakeOpenAI(endless) as server, asyncio.timeout(3):
         reading = await prober_of(server.url).probe()
     assert reading.outcome is ProbeOutcome.SERVER_ERROR
 

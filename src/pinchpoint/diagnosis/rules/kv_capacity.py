@@ -81,14 +81,14 @@ def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
         fact(
             "kv_cache_usage_ratio",
             load.kv_cache_usage_ratio,
-            "KV cache at {value} of its blocks in the mean, threshold {threshold}",
+            "{value} of the KV cache's blocks in use on average, threshold {threshold}",
             percent,
             thresholds.kv_full_ratio,
         ),
         fact(
             "queue_held_by_kv_share",
             load.queue_held_by_kv_share,
-            "the queue stood before a full KV cache in {value} of its scrapes",
+            "the queue waited for a full KV cache in {value} of its scrapes",
             percent,
             thresholds.kv_share_certain,
         ),

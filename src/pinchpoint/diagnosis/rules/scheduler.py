@@ -113,14 +113,14 @@ def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
         fact(
             "queue_held_by_slots_share",
             load.queue_held_by_slots_share,
-            "the queue stood before full batch slots in {value} of its scrapes",
+            "the queue waited for full batch slots in {value} of its scrapes",
             percent,
             thresholds.slots_share_certain,
         ),
         fact(
             "queue_plateau_share",
             inferred,
-            "the queue stood before the same number of running requests in {value} of its scrapes (inferred limit)",
+            "the queue waited at the same number of running requests in {value} of its scrapes (inferred limit)",
             percent,
             thresholds.slots_share_certain,
         ),

@@ -9,7 +9,7 @@ from pinchpoint.outputs.web.markup import Html, el, join, name
 from pinchpoint.outputs.web.recent import History, Latency, fullest, total
 from pinchpoint.outputs.web.tables import gpu_table
 from pinchpoint.outputs.web.view import EngineView
-from pinchpoint.outputs.web.words import CLASSES, in_words, opening, reason_in_words, within
+from pinchpoint.outputs.web.words import CLASSES, Severity, in_words, opening, reason_in_words, within
 from pinchpoint.snapshot import EngineReading
 
 _AXIS = el("p", el("span", "5 min ago"), el("span", "now"), class_="axis")
@@ -58,15 +58,23 @@ def _verdict(engine: EngineView) -> Html:
         return _absent(engine) or el("p", "The first readings are on their way.", class_="why")
     diagnosis = engine.settled.diagnosis
     return join(
-        el("p", diagnosis.why, class_="why"),
+        el("p", opening(diagnosis.why), class_="why"),
         _absent(engine),
-        el("ul", [el("li", e.text) for e in diagnosis.evidence[:4]], class_="evidence") if diagnosis.evidence else None,
+        _evidence(engine),
         el("p", el("b", "Do first"), " ", el("span", diagnosis.advice[0].text), class_="do")
         if diagnosis.advice
         else None,
         _more_gpus(engine),
         _doubts(engine.settled) if engine.now else None,
     )
+
+
+def _evidence(engine: EngineView) -> Html | None:
+    """The facts behind a pinch; where all is well the sentence above has said them."""
+    facts = engine.settled.diagnosis.evidence[:4] if engine.settled else ()
+    if not facts or engine.severity in (Severity.FINE, Severity.QUIET):
+        return None
+    return el("ul", [el("li", opening(fact.text)) for fact in facts], class_="evidence")
 
 
 def _absent(engine: EngineView) -> Html | None:

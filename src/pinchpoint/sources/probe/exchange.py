@@ -125,10 +125,7 @@ def _failure(error: Exception, exchange: Exchange, watch: Watch) -> tuple[ProbeO
         stamps = exchange.stamps
         resolving = stamps.resolve_started_ns is not None and stamps.resolved_ns is None
         return ProbeOutcome.DNS if resolving else watch.outcome(), f"deadline passed: {watch.overdue}"
-    outcome = transport.of_exception(error)
-    if outcome is ProbeOutcome.RESET and exchange.status is not None:
-        outcome = ProbeOutcome.TRUNCATED
-    return outcome, str(error) or type(error).__name__
+    return transport.of_exception(error), str(error) or type(error).__name__
 
 
 async def _read_events(

@@ -51,7 +51,6 @@ def timing(stamps: Stamps, transcript: Transcript, loop_lag_seconds: float = 0.0
     ttft_late, tpot_late = _late(loop_lag_seconds, ttft), _late(loop_lag_seconds, span)
     buffered = (
         gaps >= BUFFERED_MIN_GAPS
-        and transcript.text_reads <= 2
         and transcript.text_events >= MIN_TEXT_CHUNKS
         and span < gaps * BUFFERED_TPOT_SECONDS
         and loop_lag_seconds <= LAG_FLOOR_SECONDS
