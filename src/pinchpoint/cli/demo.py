@@ -27,6 +27,8 @@ def demo(
 
     Example: pinchpoint demo --scenario memory_wall
     """
+    import structlog
+
     from pinchpoint import logs
     from pinchpoint.config import ConfigError, load
     from pinchpoint.daemon import Daemon
@@ -55,6 +57,9 @@ def demo(
     except ConfigError as error:
         fail(str(error))
     logs.configure(settings.log.level, settings.log.format)
+    log = structlog.get_logger(__name__)
+    for target in simulated.targets():
+        log.info("simulated engine listens", engine=target.engine, url=target.url)
     node = Node(gpus=simulated.gpus, host=simulated.host, links=simulated.links, simulated=True)
     live(lambda: Daemon(settings, lambda: settings, node=node))
 
