@@ -1,0 +1,111 @@
+"""The board: what is fresh is in the snapshot, what is not is an absence with its reason."""
+
+import pytest
+
+from pinchpoint.config import Settings
+from pinchpoint.daemon.board import Board
+from pinchpoint.snapshot import (
+    Absence,
+    EngineReading,
+    EngineTarget,
+    GpuReading,
+    HostReading,
+    Placement,
+    ProbeOutcome,
+    ProbeReading,
+    Reason,
+    ReplicaReading,
+    SourceReport,
+)
+
+
+class TwoGpus:
+    gpus_expected = gpus_visible = 2
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def readings(self, now: float) -> tuple[tuple[GpuReading, ...], tuple[Absence, ...]]:
+        return tuple(GpuReading(gpu=str(n), uuid=f"GPU-{n}", at=now) for n in range(2)), ()
+
+    def report(self, now: float) -> SourceReport:
+        return SourceReport(source="gpu", up=True)
+
+
+@pytest.fixture
+def board() -> Board:
+    board = Board(Settings(), TwoGpus(), ())
+    board.expect_engines([EngineTarget(engine="chat", url="http://h:1")], now=0.0)
+    board.expect_probes([("chat", Placement.LOCAL)])
+    return board
+
+
+def scrape(at: float, name: str = "chat") -> EngineReading:
+    return EngineReading(engine=name, at=at, replicas=(ReplicaReading(),))
+
+
+def report(board: Board, source: str, now: float) -> SourceReport:
+    return next(report for report in board.snapshot(now, 1000.0)[1] if report.source == source)
+
+
+def test_an_engine_that_was_never_scraped_is_starting(board: Board) -> None:
+    snapshot, _ = board.snapshot(1.0, 0.0)
+    absence = snapshot.absence("engine/chat")
+    assert absence is not None
+    assert absence.reason is Reason.STARTING
+    assert snapshot.engines == ()
+    assert report(board, "engine/chat", 1.0) == SourceReport(source="engine/chat", up=False)
+
+
+def test_a_scrape_is_shown_until_it_is_stale(board: Board) -> None:
+    limit = Settings().engines.stale_after_seconds
+    board.put_engine("chat", scrape(10.0), 0.02)
+    assert board.snapshot(10.0 + limit, 0.0)[0].engines == (scrape(10.0),)
+    snapshot, _ = board.snapshot(10.1 + limit, 0.0)
+    absence = snapshot.absence("engine/chat")
+    assert snapshot.engines == ()
+    assert absence is not None
+    assert absence.reason is Reason.STALE
+
+
+def test_a_failed_scrape_replaces_the_reading_and_keeps_the_time_of_the_last_success(board: Board) -> None:
+    board.put_engine("chat", scrape(10.0), 0.02)
+    board.put_engine("chat", Absence("engine/chat", Reason.TIMEOUT, "no answer", 15.0), 4.0)
+    assert board.snapshot(16.0, 0.0)[0].engines == ()
+    assert report(board, "engine/chat", 16.0) == SourceReport(
+        source="engine/chat", up=False, duration_seconds=4.0, last_success_timestamp_seconds=1010.0
+    )
+
+
+def test_an_engine_that_is_no_longer_expected_takes_its_readings_with_it(board: Board) -> None:
+    board.put_engine("chat", scrape(10.0), 0.02)
+    board.expect_engines([EngineTarget(engine="rag", url="http://h:2")], now=11.0)
+    board.put_engine("chat", scrape(11.0), 0.02)  # its last scrape was under way
+    snapshot, reports = board.snapshot(12.0, 0.0)
+    assert snapshot.engine_names() == ("rag",)
+    assert "engine/chat" not in {report.source for report in reports}
+
+
+def test_totals_of_a_probe_start_before_its_first_run_and_go_on_over_a_reload(board: Board) -> None:
+    assert board.snapshot(0.0, 0.0)[0].probe_totals[0].requests_total == 0
+    reading = ProbeReading(target="chat", placement=Placement.LOCAL, at=5.0, outcome=ProbeOutcome.STALLED)
+    board.put_probe(reading, 3.0)
+    board.expect_probes([("chat", Placement.LOCAL), ("other", Placement.HOSTED)])
+    snapshot, _ = board.snapshot(6.0, 0.0)
+    assert [totals.requests_total for totals in snapshot.probe_totals] == [1, 0]
+    assert snapshot.probes == (reading,)
+    assert report(board, "probe/chat", 6.0).up is False
+    board.expect_probes([])
+    assert board.snapshot(7.0, 0.0)[0].probe_totals == ()
+    assert board.snapshot(7.0, 0.0)[0].probes == ()
+
+
+def test_an_old_host_reading_is_gone(board: Board) -> None:
+    board.put_host(HostReading(at=10.0, cpu_count=4), 0.001)
+    assert board.snapshot(20.0, 0.0)[0].host is not None
+    assert board.snapshot(10.0 + 3 * Settings().host.interval_seconds + 0.1, 0.0)[0].host is None
+
+
+def test_gpus_come_from_their_source_each_time(board: Board) -> None:
+    assert [gpu.at for gpu in board.snapshot(42.0, 0.0)[0].gpus] == [42.0, 42.0]
