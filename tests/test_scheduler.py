@@ -131,11 +131,13 @@ async def test_a_run_that_lasts_makes_the_next_ones_skipped_and_says_so_once(
         await simulated.job()
         await go_on.wait()
 
-    simulated.scheduler.every("slow", 1, slow, offset_seconds=0)
+    told: list[str] = []
+    simulated.scheduler.every("slow", 1, slow, offset_seconds=0, on_skip=lambda: told.append("slow"))
     simulated.scheduler.every("quick", 1, simulated.job, offset_seconds=0.5)
     for half in range(8):
         await simulated.at(half / 2)
     assert simulated.report("slow") == JobReport(job="slow", skipped_total=3)
+    assert told == ["slow"] * 3
     assert simulated.report("quick").runs_total == 4
     go_on.set()
     await turns()

@@ -64,12 +64,14 @@ class Scheduler:
         *,
         offset_seconds: float | None = None,
         first_run_at_once: bool = False,
+        on_skip: Callable[[], None] | None = None,
     ) -> None:
         """Runs ``run`` every ``seconds``, from ``offset_seconds`` after now (after ``start``) on.
 
         Without an offset the name gives one, the same at every start, within the period and 5 s. ``first_run_at_once``
         adds a run before: now, and then from one period and the offset on. Replaces a job of the same name, whose run
-        in flight is cancelled and whose counts go on. A run that is due while the last one still goes is skipped.
+        in flight is cancelled and whose counts go on. A run that is due while the last one still goes is skipped and
+        ``on_skip`` called.
         Raises ``ValueError`` when ``seconds`` is less than a millisecond or the offset negative.
         """
         if seconds < 0.001 or (offset_seconds is not None and offset_seconds < 0):
@@ -79,7 +81,7 @@ class Scheduler:
         report = self._jobs[job].report if job in self._jobs else JobReport(job=job)
         self.cancel(job)
         grid = _Grid(timedelta(seconds=seconds), timedelta(seconds=offset_seconds), first_run_at_once)
-        self._jobs[job] = new = _Job(f"{job}#{next(self._numbers)}", run, grid, report)
+        self._jobs[job] = new = _Job(f"{job}#{next(self._numbers)}", run, grid, report, on_skip)
         self._engine.add_job(self._run, grid, args=[new], id=new.id, name=job)
 
     def cancel(self, job: str) -> None:
@@ -175,9 +177,11 @@ class Scheduler:
             missed_total=job.report.missed_total + missed,
             skipped_total=job.report.skipped_total + skipped,
         )
+        if skipped and job.on_skip:
+            job.on_skip()
         if skipped and not job.skipping:
             job.skipping = True
-            log.warning("job is still running, its runs are skipped meanwhile", job=job.report.job)
+            log.info("job is still running, its runs are skipped meanwhile", job=job.report.job)
 
 
 @dataclass(slots=True, eq=False)
@@ -188,6 +192,7 @@ class _Job:
     run: Callable[[], Awaitable[None]]
     grid: _Grid
     report: JobReport
+    on_skip: Callable[[], None] | None = None
     task: asyncio.Task[object] | None = None  # of the run in flight
     slot: int = -1  # of the grid, the last that was due
     error: str = ""  # of the last run

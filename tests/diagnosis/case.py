@@ -20,6 +20,9 @@ from pinchpoint.snapshot import (
     GpuReading,
     GpuState,
     Histogram,
+    Placement,
+    ProbeOutcome,
+    ProbeReading,
     Reason,
     ReplicaReading,
     Slo,
@@ -70,7 +73,9 @@ def load(path: Path) -> Case:
     raw = yaml.safe_load(path.read_text())
     known = {"about", "expect", "evidence", "missing", "score", "why", "never", "steps", "step_seconds", "facts", "slo"}
     assert not (
-        wrong := raw.keys() - known - {"gpus_of_engine", "replicas", "gpus", "present", "restart_at", "other"}
+        wrong := raw.keys()
+        - known
+        - {"gpus_of_engine", "replicas", "gpus", "present", "restart_at", "other", "probes_at"}
     ), wrong
     return Case(
         name=path.stem,
@@ -108,7 +113,12 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
             engines=(engine, *others) if present[step] else others,
             absences=() if present[step] else (absence,),
             gpus=tuple(_gpu(name, columns, step, at) for name, columns in gpus.items()),
+            probes=tuple(_probe(ended) for ended in raw.get("probes_at", ()) if ended <= at)[-1:],
         )
+
+
+def _probe(at: float) -> ProbeReading:
+    return ProbeReading(target="chat", placement=Placement.LOCAL, at=at, outcome=ProbeOutcome.OK, engine="chat")
 
 
 def _columns(series: dict[str, Any], steps: int, restart: int) -> dict[str, list[Any]]:

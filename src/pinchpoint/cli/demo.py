@@ -71,4 +71,12 @@ def _engine(target: "EngineTarget") -> dict[str, Any]:
 
 
 def _probe(target: "EngineTarget") -> dict[str, Any]:
-    return {"name": target.engine, "url": target.url, "engine": target.engine, "interval_seconds": 10}
+    """Impatient, so that a scenario that keeps a user waiting shows as a probe that fails."""
+    deadlines = {"first_token": 8, "overall": 20}
+    return {
+        "name": target.engine,
+        "url": target.url,
+        "engine": target.engine,
+        "interval_seconds": 10,
+        "deadlines": deadlines,
+    }

@@ -131,7 +131,11 @@ class Observer:
                 prober = Prober(target, self._clock, loop_lag=self._lag.since)
                 self._probers[name] = (target, prober)
                 self._scheduler.every(
-                    f"probe/{name}", target.interval_seconds, partial(self._probe, prober), first_run_at_once=True
+                    f"probe/{name}",
+                    target.interval_seconds,
+                    partial(self._probe, prober),
+                    first_run_at_once=True,
+                    on_skip=partial(self._board.skip_probe, name, "overlap"),
                 )
 
     async def _probe(self, prober: Prober) -> None:

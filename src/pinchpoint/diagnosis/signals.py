@@ -22,6 +22,7 @@ class Signals:
     age_seconds: float | None = None
     absence: Absence | None = None
     awake: bool | None = None
+    own_probes: float | None = None  # synthetic requests of ours that ended within the window; None: none are sent
     model_flops_utilization_ratio: float | None = None  # of the cards' dense bf16 peak, from public shapes and peaks
     facts: EngineFacts = field(default_factory=EngineFacts)
     slo: Slo = field(default_factory=Slo)
@@ -59,6 +60,7 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds) 
     return Signals(
         age_seconds=now - current.at,
         awake=_awake(current),
+        own_probes=_own_probes(window, engine, readings[0].at),
         model_flops_utilization_ratio=_flops_utilization(current, load),
         facts=current.facts,
         slo=current.slo,
@@ -76,6 +78,11 @@ def _of_one_epoch(every: tuple[EngineReading, ...], oldest: float, at_least: int
             break
         chosen.append(reading)
     return tuple(reversed(chosen))
+
+
+def _own_probes(window: Window, engine: str, since: float) -> float | None:
+    ours = [probe for probe in window.probes() if probe.engine == engine]
+    return float(sum(probe.at >= since for probe in ours)) if ours else None
 
 
 def _awake(reading: EngineReading) -> bool | None:

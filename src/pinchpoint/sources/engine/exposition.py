@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from pinchpoint.snapshot import Reason
 from pinchpoint.sources.engine.failure import ScrapeError
@@ -16,6 +17,8 @@ from pinchpoint.sources.engine.failure import ScrapeError
 MAX_SAMPLES = 100_000  # sixteen data-parallel ranks of vLLM 0.33 expose about 9,000
 MAX_LABELS = 128  # vLLM's cache_config_info has 37
 MAX_LINE_CHARS = 16_384
+KEPT_SERIES = 8192  # a dozen engines; each costs about 600 bytes
+MAX_KEPT_CHARS = 400
 
 _NAME = re.compile(r"[ \t]*([a-zA-Z_:][a-zA-Z0-9_:]*)?[ \t]*")
 _LABEL = re.compile(
@@ -115,9 +118,23 @@ def _resemblance(body: bytes) -> str:
 
 
 def _read_sample(line: str) -> tuple[str, Sample] | None:
-    """One sample line, or ``None`` where it is malformed. A quoted metric name stands inside the braces."""
+    """One sample line, or ``None`` where it is malformed."""
     if len(line) > MAX_LINE_CHARS:
         return None
+    head, _, rest = line.rpartition(" ")
+    series = _kept_series(head) if len(head) <= MAX_KEPT_CHARS else None
+    if series is None or series[2] != len(head):  # a timestamp, an exemplar or other spacing
+        series = _series(line)
+        if series is None:
+            return None
+        rest = line[series[2] :]
+    name, labels, _ = series
+    number = _number(rest)
+    return (name, Sample(labels, number)) if name and number is not None else None
+
+
+def _series(line: str) -> tuple[str, Mapping[str, str], int] | None:
+    """Name and labels at the start of a line, and where they end. A quoted metric name stands inside the braces."""
     start = _NAME.match(line)
     assert start is not None  # every part of the pattern is optional
     name, position = start[1] or "", start.end()
@@ -137,8 +154,11 @@ def _read_sample(line: str) -> tuple[str, Sample] | None:
         if close is None or len(labels) > MAX_LABELS:
             return None
         position = close.end()
-    number = _number(line[position:])
-    return (name, Sample(labels, number)) if name and number is not None else None
+    return name, labels, position
+
+
+# Most of a line is the same in every scrape, and reading labels takes most of the time.
+_kept_series = lru_cache(KEPT_SERIES)(_series)
 
 
 def _number(text: str) -> float | None:

@@ -40,7 +40,8 @@ class Term:
 
 def replica_of(labels: Mapping[str, str]) -> str:
     """The replica of a sample: Ray Serve's replica and vLLM's engine core, ``"0"`` where neither is said."""
-    return "/".join(labels[key] for key in ("ReplicaId", "engine") if key in labels) or "0"
+    served, core = labels.get("ReplicaId"), labels.get("engine")
+    return (core if served is None else served if core is None else f"{served}/{core}") or "0"
 
 
 def read_term(term: Term, families: Families, warn: Warn) -> dict[str, Value]:
