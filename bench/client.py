@@ -21,12 +21,12 @@ class Way:
     keep_alive: bool = True
 
 
-# The fourth is Prometheus': it asks for OpenMetrics and gzip, and keeps its connection.
+PROMETHEUS = Way("OpenMetrics, gzip", OPENMETRICS, "gzip")  # what Prometheus asks for, on a connection that it keeps
 WAYS = (
     Way("text", TEXT, "identity"),
     Way("text, gzip", TEXT, "gzip"),
     Way("OpenMetrics", OPENMETRICS, "identity"),
-    Way("OpenMetrics, gzip", OPENMETRICS, "gzip"),
+    PROMETHEUS,
     Way("OpenMetrics, gzip, new connection", OPENMETRICS, "gzip", keep_alive=False),
 )
 

@@ -39,9 +39,14 @@ class Figure:
         each = [self.statistic(samples) for samples in rounds]
         return Spread(self.statistic([sample for samples in rounds for sample in samples]), min(each), max(each))
 
-    def ratio(self, exporter: str, other: str) -> Spread:
-        """``exporter`` over ``other``; the range is that of repetitions made at the same time."""
-        pairs = zip(self.rounds[exporter], self.rounds[other], strict=True)
+    def ratio(self, exporter: str, other: str) -> Spread | None:
+        """``exporter`` over ``other``; the range is that of repetitions made at the same time.
+
+        ``None`` where ``other`` has a repetition of 0: CPU time is counted in steps of 10 ms.
+        """
+        pairs = list(zip(self.rounds[exporter], self.rounds[other], strict=True))
+        if not all(self.statistic(theirs) for _, theirs in pairs):
+            return None
         each = [self.statistic(mine) / self.statistic(theirs) for mine, theirs in pairs]
         return Spread(self.of(exporter).value / self.of(other).value, min(each), max(each))
 

@@ -1,5 +1,6 @@
 """What is measured, and in which order: the exporters always take turns, so that a noisy moment meets them all."""
 
+import contextlib
 import gzip
 import random
 import time
@@ -7,13 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.client import WAYS, Client
+from bench.client import PROMETHEUS, WAYS, Client
 from bench.figures import Figure, p50, p99
 from bench.process import cpu_seconds, rss_bytes, threads
 from bench.subjects import Subject
 
 SCRAPE_INTERVAL_SECONDS = 5.0
 Progress = Callable[[str], None]
+Rounds = dict[str, list[list[float]]]  # by exporter, samples of each repetition
 
 
 def measure_bodies(subjects: Sequence[Subject]) -> Iterator[Figure]:
@@ -33,10 +35,8 @@ def measure_bodies(subjects: Sequence[Subject]) -> Iterator[Figure]:
 
 def measure_costs(subjects: Sequence[Subject], repeats: int, seconds: float, progress: Progress) -> Iterator[Figure]:
     """CPU of all exporters over the same stretches of time, unscraped and scraped in turn; memory after each."""
-    cpu: dict[bool, dict[str, list[list[float]]]] = {
-        scraped: {s.name: [] for s in subjects} for scraped in (False, True)
-    }
-    memory: dict[str, list[list[float]]] = {s.name: [] for s in subjects}
+    cpu: dict[bool, Rounds] = {scraped: {s.name: [] for s in subjects} for scraped in (False, True)}
+    memory: Rounds = {s.name: [] for s in subjects}
     for repeat in range(repeats):
         for scraped in (False, True):
             progress(f"CPU and memory, {'scraped' if scraped else 'unscraped'}, {repeat + 1} of {repeats}")
@@ -53,19 +53,19 @@ def measure_costs(subjects: Sequence[Subject], repeats: int, seconds: float, pro
 
 
 def _pass(subjects: Sequence[Subject], seconds: float, scraped: bool) -> None:
-    """Lets time go by, with a scrape of each exporter at every interval as Prometheus makes it."""
+    """Lets time go by, with a scrape of each exporter at every interval, as Prometheus would make it."""
     ends = time.monotonic() + seconds
-    while scraped and time.monotonic() < ends:
-        for subject in subjects:
-            with Client(subject.port, WAYS[3]) as client:
+    with contextlib.ExitStack() as open_clients:
+        clients = [open_clients.enter_context(Client(s.port, PROMETHEUS)) for s in subjects] if scraped else []
+        while (left := ends - time.monotonic()) > 0:
+            for client in clients:
                 client.scrape()
-        time.sleep(min(SCRAPE_INTERVAL_SECONDS, max(0.0, ends - time.monotonic())))
-    time.sleep(max(0.0, ends - time.monotonic()))
+            time.sleep(min(SCRAPE_INTERVAL_SECONDS, left))
 
 
 def measure_latencies(subjects: Sequence[Subject], rounds: int, scrapes: int, progress: Progress) -> Iterator[Figure]:
     """Every way of scraping, in random order, ``rounds`` times ``scrapes`` scrapes of each exporter."""
-    seconds: dict[str, dict[str, list[list[float]]]] = {way.name: {s.name: [] for s in subjects} for way in WAYS}
+    seconds: dict[str, Rounds] = {way.name: {s.name: [] for s in subjects} for way in WAYS}
     for number in range(rounds):
         progress(f"latency, round {number + 1} of {rounds}")
         for way in random.sample(WAYS, len(WAYS)):

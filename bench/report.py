@@ -42,7 +42,7 @@ def as_json(figures: Sequence[Figure], subjects: Sequence[Subject], setting: str
                 "aim": figure.aim,
                 "met": figure.meets_aim(subjects[0].name),
                 "exporters": {subject.name: asdict(figure.of(subject.name)) for subject in subjects},
-                "ratio": asdict(figure.ratio(subjects[0].name, subjects[1].name)) if len(subjects) > 1 else None,
+                "ratio": asdict(ratio) if (ratio := _ratio(figure, subjects)) else None,
             }
             for figure in figures
         ],
@@ -61,7 +61,7 @@ def print_table(figures: Sequence[Figure], subjects: Sequence[Subject], setting:
     for figure in figures:
         cells = [_text(figure.of(subject.name)) for subject in subjects]
         if len(subjects) > 1:
-            cells.append(_text(figure.ratio(subjects[0].name, subjects[1].name)))
+            cells.append(_text(_ratio(figure, subjects)))
         title = f"{figure.what}, {figure.unit}" if figure.unit else figure.what
         table.add_row(title, str(figure.n), *cells, _aim(figure, subjects[0].name))
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
@@ -70,7 +70,13 @@ def print_table(figures: Sequence[Figure], subjects: Sequence[Subject], setting:
     console.print(f"{setting}\n", table, "\nValue of all n samples (lowest to highest repetition).", sep="\n")
 
 
-def _text(spread: Spread) -> str:
+def _ratio(figure: Figure, subjects: Sequence[Subject]) -> Spread | None:
+    return figure.ratio(subjects[0].name, subjects[1].name) if len(subjects) > 1 else None
+
+
+def _text(spread: Spread | None) -> str:
+    if spread is None:
+        return ""
     if spread.low == spread.high:
         return _number(spread.value)
     return f"{_number(spread.value)} ({_number(spread.low)} to {_number(spread.high)})"

@@ -1,11 +1,14 @@
 """The two exporters that are measured, as processes: pinchpoint, and nvitop-exporter on the same fake driver."""
 
+import compileall
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -13,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pinchpoint as package
 from tests.fakes.daemon import RunningDaemon
 from tests.fakes.nvml import FakeNvml
 
@@ -30,18 +34,43 @@ class Subject:
     port: int
 
 
-def fake_driver(folder: Path) -> dict[str, str]:
-    """The environment in which ``GPUS`` busy GPUs are found. No log of calls: writing it would be measured too."""
+@contextmanager
+def fake_driver(folder: Path) -> Iterator[dict[str, str]]:
+    """The environment in which ``GPUS`` busy GPUs are found, whose readings change every second."""
     fake = FakeNvml(folder, gpus=GPUS)
-    fake.set("gpu * util 73", "gpu * mem_used 120000000000", "gpu * power 560000", "gpu * temp 62")
     environment = fake.env()
-    del environment["FAKE_NVML_LOG"]
-    return environment
+    del environment["FAKE_NVML_LOG"]  # writing a log of calls would be measured too
+    ending = threading.Event()
+
+    def live() -> None:
+        while not ending.wait(1.0):
+            partial = fake.state.with_suffix(".next")
+            partial.write_text("\n".join([f"gpus {GPUS}", *_readings(random.Random())]) + "\n")
+            partial.rename(fake.state)
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    try:
+        yield environment
+    finally:
+        ending.set()
+        thread.join()
+
+
+def _readings(chance: random.Random) -> Iterator[str]:
+    for gpu in range(GPUS):
+        yield f"gpu {gpu} util {chance.randint(60, 100)}"
+        yield f"gpu {gpu} mem_used {chance.randint(100, 130) * 10**9}"
+        yield f"gpu {gpu} power {chance.randint(400_000, 690_000)}"
+        yield f"gpu {gpu} temp {chance.randint(55, 70)}"
+        yield f"gpu {gpu} clock.1 {chance.randint(1700, 1980)}"
+        yield f"gpu {gpu} energy {time.time_ns() // 10**6}"
 
 
 @contextmanager
 def pinchpoint(folder: Path, environment: dict[str, str]) -> Iterator[Subject]:
     """``pinchpoint run`` with its default intervals, two of the engines probed as well."""
+    compileall.compile_dir(Path(package.__file__).parent, quiet=1)  # as pip leaves it
     child = Path(__file__).with_name("engines.py")
     command = [sys.executable, str(child), str(NODES)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as engines:

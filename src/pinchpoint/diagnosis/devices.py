@@ -102,13 +102,15 @@ def _clock_ratio(gpu: GpuReading) -> float | None:
 
 def _active(gpu: GpuReading, reasons: Sequence[ThrottleReason]) -> float | None:
     """1 when any of these throttles is active, else 0; ``None`` when the card tells of none."""
-    flags = [value for reason in reasons if (value := known(gpu.throttle_active.get(reason))) is not None]
-    return float(any(flag > 0 for flag in flags)) if flags else None
+    active = gpu.throttle_active
+    flags = [value for reason in reasons if (value := known(active.get(reason))) is not None]
+    return float(max(flags) > 0) if flags else None
 
 
 def _serious_xids(gpu: GpuReading) -> float | None:
     """Serious Xids so far. An empty mapping is no Xid: the counter of a code appears with its first event."""
-    return sum(known(gpu.xid_errors_total.get(code)) or 0.0 for code in SERIOUS_XIDS)
+    counts = gpu.xid_errors_total
+    return sum(known(counts.get(code)) or 0.0 for code in SERIOUS_XIDS) if counts else 0.0
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:

@@ -22,13 +22,13 @@ def known(value: float | None) -> float | None:
 
 def total(values: Sequence[float | None]) -> float | None:
     """Sum of what is known; ``None`` when nothing is."""
-    numbers = [value for value in values if known(value) is not None and value is not None]
+    numbers = [value for value in values if value is not None and isfinite(value)]
     return known(sum(numbers)) if numbers else None
 
 
 def mean(values: Sequence[float | None]) -> float | None:
     """Mean of what is known; ``None`` when nothing is."""
-    numbers = [value for value in values if known(value) is not None and value is not None]
+    numbers = [value for value in values if value is not None and isfinite(value)]
     return known(sum(numbers) / len(numbers)) if numbers else None
 
 

@@ -56,5 +56,10 @@ class Window:
 
     def probes(self, target: str | None = None) -> tuple[ProbeReading, ...]:
         """Each distinct probe (of one target, or of all), oldest first."""
-        every = (p for s in self.snapshots for p in s.probes if target in (None, p.target))
-        return tuple(sorted({(p.target, p.at): p for p in every}.values(), key=lambda p: p.at))
+        found: dict[tuple[str, float], ProbeReading] = {}
+        last: tuple[ProbeReading, ...] = ()
+        for snapshot in self.snapshots:
+            if snapshot.probes != last:  # the same objects for many ticks: quick to tell
+                last = snapshot.probes
+                found |= {(p.target, p.at): p for p in last if target in (None, p.target)}
+        return tuple(sorted(found.values(), key=lambda p: p.at))

@@ -15,25 +15,34 @@ from pinchpoint.snapshot import Histogram
 log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """One series as it was last written. ``prefixes`` is what stands before the value, on each line of a histogram."""
+
+    prefixes: tuple[str, ...]
+    value: float | Histogram
+    lines: str
+
+
 @dataclass(slots=True)
 class _Family:
-    """One row of the table with what stays the same from tick to tick.
+    """One row of the table with what it wrote last, by label values.
 
-    ``prefixes`` maps label values to everything before the value on a line (a tuple of them for a histogram). Each
-    render builds it anew out of the one before: it holds the series of the last tick and can't grow beyond them.
+    Each render builds ``series`` anew out of the one before: it holds those of the last tick and can't grow beyond.
     """
 
     metric: Metric
     text_header: str
     openmetrics_header: str
-    prefixes: dict[tuple[object, ...], tuple[str, ...]] = field(default_factory=dict)
+    series: dict[tuple[object, ...], _Series] = field(default_factory=dict)
 
 
 class Renderer:
     """Renders scenes, one at a time, in whichever thread it is called from (never the event loop's).
 
-    Formatting labels costs most of the time, so each series' ``name{labels} `` is kept for the next tick. A value that
-    is unknown, not finite or impossible is left out, and so is a second sample of the same series.
+    Formatting costs most of the time, so a series whose value has not changed is written as before, and of any other
+    the ``name{labels} `` is kept. A value that is unknown, not finite or impossible is left out, and so is a second
+    sample of the same series.
     """
 
     def __init__(self, catalog: tuple[Metric, ...] = CATALOG) -> None:
@@ -74,26 +83,34 @@ def _rendered(body: str) -> Rendered:
 
 def _lines(family: _Family, scene: Scene) -> tuple[list[str], int]:
     """The family's sample lines, and how many samples were repeats of a series."""
-    metric, before = family.metric, family.prefixes
-    now: dict[tuple[object, ...], tuple[str, ...]] = {}
+    metric, before = family.metric, family.series
+    now: dict[tuple[object, ...], _Series] = {}
     written: set[str] = set()
     lines: list[str] = []
     repeats = 0
     for labels, value in metric.read(scene):
-        if value is None or not is_sound(value, metric.kind):
+        if value is None:
             continue
         key = (labels, value.bounds) if isinstance(value, Histogram) else labels
-        prefixes = now[key] = before.get(key) or _prefixes(metric, labels, value)
-        if prefixes[0] in written:
+        series = before.get(key)
+        if series is None or series.value is not value:
+            if not is_sound(value, metric.kind):
+                continue
+            series = _written(series.prefixes if series else _prefixes(metric, labels, value), value)
+        now[key] = series
+        if series.prefixes[0] in written:
             repeats += 1
             continue
-        written.add(prefixes[0])
-        if isinstance(value, Histogram):
-            lines += _histogram_lines(prefixes, value)
-        else:
-            lines.append(f"{prefixes[0]}{float(value)!r}\n")
-    family.prefixes = now
+        written.add(series.prefixes[0])
+        lines.append(series.lines)
+    family.series = now
     return lines, repeats
+
+
+def _written(prefixes: tuple[str, ...], value: float | Histogram) -> _Series:
+    if isinstance(value, Histogram):
+        return _Series(prefixes, value, _histogram_lines(prefixes, value))
+    return _Series(prefixes, value, f"{prefixes[0]}{float(value)!r}\n")
 
 
 def _prefixes(metric: Metric, labels: tuple[str, ...], value: float | Histogram) -> tuple[str, ...]:
@@ -106,10 +123,10 @@ def _prefixes(metric: Metric, labels: tuple[str, ...], value: float | Histogram)
     return f"{metric.full_name}_count{braces} ", f"{metric.full_name}_sum{braces} ", *buckets
 
 
-def _histogram_lines(prefixes: tuple[str, ...], histogram: Histogram) -> list[str]:
+def _histogram_lines(prefixes: tuple[str, ...], histogram: Histogram) -> str:
     count, total, *buckets = prefixes
     lines = [f"{prefix}{float(n)!r}\n" for prefix, n in zip(buckets, histogram.counts, strict=True)]
     if histogram.sum >= 0 and histogram.sum != float("inf"):  # OpenMetrics knows no negative sum, and no count alone
         lines.append(f"{count}{float(histogram.counts[-1])!r}\n")
         lines.append(f"{total}{float(histogram.sum)!r}\n")
-    return lines
+    return "".join(lines)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 
 from pinchpoint.snapshot import Histogram
 from pinchpoint.sources.engine.exposition import Families, Sample
@@ -127,8 +128,14 @@ def _histogram(buckets: Iterable[Sample], sums: Iterable[Sample], counts: Iterab
     if not total or observed is None or any(math.isnan(bound) for bound in cumulative):
         return None
     cumulative.setdefault(math.inf, observed)
-    bounds = tuple(sorted(cumulative))
+    bounds = _shared(tuple(sorted(cumulative)))
     values = tuple(cumulative[bound] for bound in bounds)
     if list(values) != sorted(values) or values[0] < 0:
         return None
     return Histogram(bounds, values, math.fsum(total), observed)
+
+
+@lru_cache(maxsize=256)
+def _shared(bounds: tuple[float, ...]) -> tuple[float, ...]:
+    """The same object for equal bounds: a window holds thousands of histograms, and few different bounds."""
+    return bounds

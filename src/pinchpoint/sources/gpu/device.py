@@ -90,6 +90,7 @@ class Device:
             "pci_bus_id": None if isinstance(pci, Reason) else pci.busId,
         }
         self._ledger = ledger(uuid)
+        self._last: dict[str, Any] = {}  # the fields of the last reading
         self._once = {field: self._number(number) for field, number in ONCE.items()}
         supported = self._first(SUPPORTED_REASONS)
         self._bits = {
@@ -114,13 +115,15 @@ class Device:
         if isinstance(reasons, Reason):
             answers["throttle_active"] = reasons
         answers |= self._once
-        return GpuReading(
+        reading = {
             **self._identity,
-            at=at,
             **_nested({field: answer for field, answer in answers.items() if not isinstance(answer, Reason)}),
             **throttling,
-            unavailable={field: str(answer) for field, answer in answers.items() if isinstance(answer, Reason)},
-        )
+            "unavailable": {field: str(answer) for field, answer in answers.items() if isinstance(answer, Reason)},
+        }
+        # What did not change stays the same object: a window holds hundreds of readings of each GPU.
+        self._last = {f: last if (last := self._last.get(f)) == value else value for f, value in reading.items()}
+        return GpuReading(at=at, **self._last)
 
     def _throttling(self, at: float, reasons: int | Reason, fields: Mapping[int, float | Reason]) -> dict[str, Any]:
         active = {} if isinstance(reasons, Reason) else {r: float(bool(reasons & bit)) for r, bit in self._bits.items()}
