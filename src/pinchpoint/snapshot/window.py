@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pinchpoint.snapshot.engine import EngineReading
-from pinchpoint.snapshot.gpu import GpuReading
-from pinchpoint.snapshot.host import HostReading
 from pinchpoint.snapshot.probe import ProbeReading
 from pinchpoint.snapshot.tick import Snapshot
 
@@ -15,7 +13,7 @@ from pinchpoint.snapshot.tick import Snapshot
 class Window:
     """Snapshots in time order, none older than ``span_seconds`` before the newest. ``append`` returns a new window.
 
-    The per-thing histories drop repeats, so a scrape that served five ticks counts once.
+    The histories drop repeats, so a scrape that served five ticks counts once.
     """
 
     span_seconds: float
@@ -47,14 +45,7 @@ class Window:
         readings = (reading for s in self.snapshots if (reading := s.engine(name)) is not None)
         return tuple({reading.at: reading for reading in readings}.values())
 
-    def gpu(self, uuid: str) -> tuple[GpuReading, ...]:
-        """Each distinct reading of one GPU, oldest first."""
-        return tuple({g.at: g for s in self.snapshots for g in s.gpus if g.uuid == uuid}.values())
-
-    def hosts(self) -> tuple[HostReading, ...]:
-        return tuple({s.host.at: s.host for s in self.snapshots if s.host is not None}.values())
-
-    def probes(self, target: str | None = None) -> tuple[ProbeReading, ...]:
-        """Each distinct probe (of one target, or of all), oldest first."""
-        every = (p for s in self.snapshots for p in s.probes if target in (None, p.target))
-        return tuple(sorted({(p.target, p.at): p for p in every}.values(), key=lambda p: p.at))
+    def probes(self) -> tuple[ProbeReading, ...]:
+        """Each distinct probe, oldest first."""
+        every = {(p.target, p.at): p for s in self.snapshots for p in s.probes}
+        return tuple(sorted(every.values(), key=lambda p: p.at))

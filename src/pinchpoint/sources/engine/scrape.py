@@ -58,7 +58,6 @@ class EngineScraper:
             return reading
 
     async def _read(self, now: Callable[[], float]) -> EngineReading:
-        begun = now()
         metrics, health, version = await asyncio.gather(
             self._get(self.target.metrics_path, self._settings.max_body_bytes, now),
             self._get("/health", MAX_SMALL_BODY_BYTES, now),
@@ -84,7 +83,7 @@ class EngineScraper:
             _log.info("engine restarted", engine=self.target.engine)
         self._epoch = reading.epoch
         told = version if isinstance(version, str) else reading.facts.version
-        return replace(reading, facts=replace(reading.facts, version=told), scrape_seconds=now() - begun)
+        return replace(reading, facts=replace(reading.facts, version=told))
 
     async def _get(self, path: str, max_body_bytes: int, now: Callable[[], float]) -> Answer:
         return await fetch(
