@@ -8,7 +8,7 @@ from pinchpoint.outputs.web import units
 from pinchpoint.outputs.web.drawings import bar, icon, spark
 from pinchpoint.outputs.web.markup import Html, el, join, name
 from pinchpoint.outputs.web.recent import History, Latency, fullest, total
-from pinchpoint.outputs.web.tables import gpu_table
+from pinchpoint.outputs.web.tables import gpu_table, table
 from pinchpoint.outputs.web.view import EngineView
 from pinchpoint.outputs.web.words import CLASSES, Severity, in_words, opening, reason_in_words, within
 from pinchpoint.snapshot import EngineReading
@@ -196,5 +196,4 @@ def _replicas(now: EngineReading) -> Html | None:
         )
         for r in now.replicas[:32]
     ]
-    head = el("tr", [el("th", h, scope="col") for h in heads])
-    return el("table", el("thead", head), el("tbody", rows), class_="replicas")
+    return table("replicas", "Replicas", heads, rows)
