@@ -79,7 +79,7 @@ class Settings(BaseSettings):
     tick_seconds: float = Field(
         default=1.0,
         ge=0.2,
-        le=60,
+        le=5,  # the page calls data of 10 s old
         description="Seconds between two ticks (snapshot, diagnosis, rendering). 1 s: a scrape is at most that old.",
     )
     history_seconds: float = Field(

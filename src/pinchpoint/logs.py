@@ -69,7 +69,6 @@ def configure(level: Level = "info", format: Format = "auto", stream: TextIO | N
         processors=_PIPELINE,
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
@@ -121,7 +120,6 @@ _CONTEXT: list[Processor] = [
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
 ]
-# One list for ever: a logger that was cached before another configure() goes on with it.
 _PIPELINE: list[Processor] = [
     structlog.stdlib.filter_by_level,
     *_CONTEXT,

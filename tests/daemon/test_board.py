@@ -101,6 +101,14 @@ def test_totals_of_a_probe_start_before_its_first_run_and_go_on_over_a_reload(bo
     assert board.snapshot(7.0, 0.0)[0].probes == ()
 
 
+def test_a_probe_target_that_moves_to_a_hosted_api_begins_anew(board: Board) -> None:
+    board.put_probe(ProbeReading(target="chat", placement=Placement.LOCAL, at=1.0, outcome=ProbeOutcome.OK), 0.1)
+    board.expect_probes([("chat", Placement.HOSTED)])
+    snapshot, _ = board.snapshot(2.0, 0.0)
+    assert snapshot.probes == ()
+    assert [(t.placement, t.requests_total) for t in snapshot.probe_totals] == [(Placement.HOSTED, 0)]
+
+
 def test_an_old_host_reading_is_gone(board: Board) -> None:
     board.put_host(HostReading(at=10.0, cpu_count=4), 0.001)
     assert board.snapshot(20.0, 0.0)[0].host is not None

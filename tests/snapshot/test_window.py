@@ -5,8 +5,6 @@ import pytest
 from pinchpoint.snapshot import (
     Absence,
     EngineReading,
-    GpuReading,
-    HostReading,
     Reason,
     ReplicaReading,
     Snapshot,
@@ -46,14 +44,10 @@ def test_a_scrape_that_served_several_ticks_counts_once() -> None:
     assert window.engine("chat") == (scrape, next_scrape)
 
 
-def test_histories_tell_engines_gpus_and_hosts_apart() -> None:
-    first = GpuReading(gpu="0", uuid="GPU-a", at=1.0)
-    host = HostReading(at=0.9, cpu_count=4)
-    window = Window(60.0).append(Snapshot(at=1.0, engines=(engine(1.0), engine(1.0, "rag")), gpus=(first,), host=host))
+def test_histories_tell_engines_apart() -> None:
+    window = Window(60.0).append(Snapshot(at=1.0, engines=(engine(1.0), engine(1.0, "rag"))))
     assert window.engine("rag") == (engine(1.0, "rag"),)
-    assert window.gpu("GPU-a") == (first,)
-    assert window.gpu("GPU-b") == ()
-    assert window.hosts() == (host,)
+    assert window.engine("other") == ()
 
 
 def test_last_takes_the_newest_seconds() -> None:

@@ -2,12 +2,14 @@
 
 from pinchpoint.alerting.alert import Alert, Severity
 
+# Above it somebody is paged; the status page and the dashboard draw their line there.
+KV_CACHE_HIGH_RATIO = 0.9
 _NOT_PINCHED = "unknown|no_data|idle|healthy|sleeping"
 
 ALERTS: tuple[Alert, ...] = (
     Alert(
         name="PinchpointKVCacheHigh",
-        expr="pinchpoint_engine_kv_cache_usage_ratio > 0.90",
+        expr=f"pinchpoint_engine_kv_cache_usage_ratio > {KV_CACHE_HIGH_RATIO:.2f}",
         # Five minutes: an engine may fill its cache for a moment and work it off. The same to end, so that a gauge
         # that hovers at the threshold is one page.
         for_seconds=300,
@@ -16,9 +18,9 @@ ALERTS: tuple[Alert, ...] = (
         summary="The KV cache of an inference engine is nearly full.",
         description=(
             "Engine {{ $labels.engine }} (replica {{ $labels.replica }}) has held {{ $value | humanizePercentage }} of "
-            "its KV-cache blocks for 5 minutes; the threshold is 90 %. The next burst will be queued or preempted. See "
-            "whether requests wait: shed or spread load now, then give the cache more room (shorter maximum length, "
-            "FP8 KV cache, more GPU memory for it) or add a replica."
+            f"its KV-cache blocks for 5 minutes; the threshold is {100 * KV_CACHE_HIGH_RATIO:.0f} %. The next burst "
+            "will be queued or preempted. See whether requests wait: shed or spread load now, then give the cache more "
+            "room (FP8 KV cache, more GPU memory for it) or add a replica."
         ),
         panel_variables=("instance", "engine"),
     ),

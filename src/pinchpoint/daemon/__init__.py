@@ -62,7 +62,7 @@ class Daemon:
         self.observer = Observer(self.scheduler, self.board, self.node.host, self.lag, clock, self._own_ports)
         self.decider = Decider(settings)
         self.teller = Teller()
-        self.web = WebServer(settings.web, self.teller.published, self.reload, self.teller.ready)
+        self.web = WebServer(settings.web, self.teller.published, self.reload)
 
     async def run(self) -> None:
         """Lives until ``stop`` is called or a signal comes. Raises the web server's error when its port is taken."""

@@ -48,9 +48,9 @@ class Board:
             self._engines[name] = Absence(f"engine/{name}", Reason.STARTING, detail, now)
 
     def expect_probes(self, targets: Iterable[tuple[str, Placement]]) -> None:
-        """Says which probe targets there are; the totals of those that stay go on."""
+        """Says which probe targets there are; the totals of those that stay where they are go on."""
         wanted = dict(targets)
-        for gone in self._totals.keys() - wanted.keys():
+        for gone in [name for name, totals in self._totals.items() if wanted.get(name) is not totals.placement]:
             del self._totals[gone]
             self._probes.pop(gone, None)
             self._forget(f"probe/{gone}")

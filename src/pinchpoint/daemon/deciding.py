@@ -24,7 +24,7 @@ class Decider:
     def decide(self, snapshot: Snapshot, report: SelfReport, unix_offset: float) -> Scene:
         thresholds = self.settings.diagnosis
         before = self._window.latest
-        self._window = self._window.append(snapshot)
+        self._window = Window(self.settings.history_seconds, self._window.snapshots).append(snapshot)
         names = snapshot.engine_names()
         self._settled = {
             name: settle(self._settled.get(name), diagnose(self._window, name, snapshot.at, thresholds), thresholds)

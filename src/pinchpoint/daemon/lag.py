@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 STEP_SECONDS = 0.05
-KEPT = 4096  # steps, about three minutes: longer than any probe
+KEPT = 4096  # steps, over three minutes: longer than a probe, unless its overall deadline is raised
 
 
 class LoopLag:

@@ -35,4 +35,4 @@ class Node:
 
 def this_node(settings: Settings) -> Node:
     """The machine that the daemon runs on. Calls nothing of NVML yet."""
-    return Node(gpus=GpuSource(settings.gpu), host=HostSource(settings.host).read)
+    return Node(gpus=GpuSource(settings.gpu), host=HostSource().read)

@@ -19,15 +19,14 @@ from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.scheduler import Scheduler
 from pinchpoint.snapshot import EngineTarget, HostReading, ProbeOutcome
 from pinchpoint.sources.discovery import find_engines
-from pinchpoint.sources.engine import EngineScraper, open_session
+from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings, open_session
 from pinchpoint.sources.probe import Prober
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
 log = structlog.get_logger(__name__)
 
-FORGET_SECONDS = (
-    600.0  # a found engine that stopped listening stays visible as down this long, so that it can be paged on
-)
+# A found engine that stopped listening stays visible as down this long, so that it can be paged on.
+FORGET_SECONDS = 600.0
 
 
 @dataclass(slots=True)
@@ -55,6 +54,7 @@ class Observer:
         self._clock = clock
         self._own_ports = own_ports
         self._session: aiohttp.ClientSession | None = None
+        self._named: tuple[EngineTarget, ...] = ()  # by the configuration
         self._scraped: dict[str, EngineTarget] = {}
         self._probers: dict[str, tuple[ProbeTargetSettings, Prober]] = {}
         self._found: dict[str, _Found] = {}
@@ -62,10 +62,11 @@ class Observer:
 
     async def apply(self, settings: Settings) -> None:
         """Starts, changes and ends jobs so that they match ``settings``. Readings of what stays are kept."""
+        self._named = await asyncio.to_thread(_targets, settings)
         if self._session is None:
             self._session = open_session()
         before, self._settings = self._settings, settings
-        self._follow_engines(settings, anew=before is not None and before.engines != settings.engines)
+        self._follow_engines(settings, anew=before is not None and _pace(before) != _pace(settings))
         await self._follow_probes(settings)
         if settings.host.enabled:
             self._scheduler.every("host", settings.host.interval_seconds, self._read_host, first_run_at_once=True)
@@ -92,11 +93,9 @@ class Observer:
             await self._session.close()
 
     def _follow_engines(self, settings: Settings, *, anew: bool) -> None:
-        static = [engine.target() for engine in settings.engines.targets]
-        taken = {target.url for target in static}
-        names = {target.engine for target in static}
-        found = [f.target for f in self._found.values() if f.target.url not in taken and f.target.engine not in names]
-        targets = {target.engine: target for target in (*static, *found)}
+        taken = {target.url for target in self._named}
+        found = [f.target for f in self._found.values() if f.target.url not in taken]
+        targets = {target.engine: target for target in (*found, *self._named)}
         for gone in self._scraped.keys() - targets.keys():
             self._scheduler.cancel(f"engine/{gone}")
             del self._scraped[gone]
@@ -163,3 +162,13 @@ class Observer:
             log.info("engine forgotten", engine=name, not_seen_for_seconds=FORGET_SECONDS)
             del self._found[name]
         self._follow_engines(self._settings, anew=False)
+
+
+def _targets(settings: Settings) -> tuple[EngineTarget, ...]:
+    """Reads token files, so it is called in a thread."""
+    return tuple(engine.target() for engine in settings.engines.targets)
+
+
+def _pace(settings: Settings) -> EngineSourceSettings:
+    """How engines are scraped, whichever they are: when it changes, every scraper is made anew."""
+    return settings.engines.model_copy(update={"targets": ()})

@@ -24,9 +24,6 @@ class Teller:
     def published(self) -> Published | None:
         return self._published
 
-    def ready(self) -> bool:
-        return self._published is not None
-
     async def tell(self, decider: Decider, snapshot: Snapshot, report: SelfReport, unix_offset: float) -> None:
         loop = asyncio.get_running_loop()
         self._published = await loop.run_in_executor(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pinchpoint.diagnosis.rates import known, mean
+from pinchpoint.diagnosis.rates import known, mean, ratio
 from pinchpoint.snapshot import GpuReading, GpuState, Snapshot, ThrottleReason
 
 FAULT_THROTTLES = (
@@ -71,7 +71,7 @@ def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, 
         gpu_sm_active_ratio=typical(lambda gpu: gpu.sm_active_ratio),
         gpu_tensor_active_ratio=typical(lambda gpu: gpu.tensor_active_ratio),
         gpu_dram_active_ratio=typical(lambda gpu: gpu.dram_active_ratio),
-        gpu_power_ratio=typical(lambda gpu: _ratio(gpu.power_watts, gpu.power_limit_watts)),
+        gpu_power_ratio=typical(lambda gpu: ratio(gpu.power_watts, gpu.power_limit_watts)),
         gpu_clock_ratio=min(_per_gpu(readings, _clock_ratio), default=None),
         gpu_fault_throttle_share=max(_per_gpu(readings, lambda gpu: _active(gpu, FAULT_THROTTLES)), default=None),
         gpu_power_cap_share=max(_per_gpu(readings, lambda gpu: _active(gpu, POWER_CAP)), default=None),
@@ -97,7 +97,7 @@ def _increase(readings: Readings, pick: Callable[[GpuReading], float | None]) ->
 
 def _clock_ratio(gpu: GpuReading) -> float | None:
     domain = "sm" if "sm" in gpu.clock_hertz else "graphics"
-    return _ratio(gpu.clock_hertz.get(domain), gpu.clock_max_hertz.get(domain))
+    return ratio(gpu.clock_hertz.get(domain), gpu.clock_max_hertz.get(domain))
 
 
 def _active(gpu: GpuReading, reasons: Sequence[ThrottleReason]) -> float | None:
@@ -111,8 +111,3 @@ def _serious_xids(gpu: GpuReading) -> float | None:
     """Serious Xids so far. An empty mapping is no Xid: the counter of a code appears with its first event."""
     counts = gpu.xid_errors_total
     return sum(known(counts.get(code)) or 0.0 for code in SERIOUS_XIDS) if counts else 0.0
-
-
-def _ratio(part: float | None, whole: float | None) -> float | None:
-    part, whole = known(part), known(whole)
-    return known(part / whole) if part is not None and whole is not None and whole > 0 else None

@@ -23,8 +23,8 @@ def settle(previous: Settled | None, diagnosis: Diagnosis, thresholds: Threshold
     held, seen, now = previous.diagnosis, diagnosis.bottleneck, diagnosis.at
     if seen is held.bottleneck:
         return Settled(diagnosis=diagnosis, since=previous.since)
-    same = seen is previous.candidate and previous.candidate_since is not None
-    candidate_since = previous.candidate_since if same and previous.candidate_since is not None else now
+    earlier = previous.candidate_since if seen is previous.candidate else None
+    candidate_since = now if earlier is None else earlier
     contested_since = now if previous.contested_since is None else previous.contested_since
     collecting = held.bottleneck is Bottleneck.UNKNOWN and held.signals.get("scrapes", 0.0) < thresholds.min_scrapes
     hold = 0.0 if collecting else _hold(held.bottleneck, seen, thresholds)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pinchpoint.diagnosis.moments import Moment, moment_of
-from pinchpoint.diagnosis.rates import Histories, histories, known, last_rise, mean, observed, rate, total
+from pinchpoint.diagnosis.rates import Histories, histories, known, last_rise, mean, observed, rate, ratio, total
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.snapshot import EngineReading, ReplicaReading
 
@@ -95,10 +95,10 @@ def load_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Load:
         preemptions_per_second=rate(every, lambda replica: replica.preemptions_total),
         prompt_tokens_per_second=prompt,
         generation_tokens_per_second=generation,
-        prefill_token_share=_ratio(prompt, total([prompt, generation]) if generation is not None else None),
+        prefill_token_share=ratio(prompt, total([prompt, generation]) if generation is not None else None),
         step_tokens=step_tokens,
-        steps_per_second=_ratio(step_count, span),
-        token_budget_share=_ratio(step_tokens, readings[-1].facts.max_num_batched_tokens),
+        steps_per_second=ratio(step_count, span),
+        token_budget_share=ratio(step_tokens, readings[-1].facts.max_num_batched_tokens),
         seconds_without_progress=still,
         quiet_seconds=_quiet(moments, still),
     )
@@ -160,7 +160,3 @@ def _quiet(moments: Sequence[Moment], still: float | None) -> float | None:
 
 def _share(flags: Sequence[bool | None]) -> float | None:
     return mean([None if flag is None else float(flag) for flag in flags])
-
-
-def _ratio(part: float | None, whole: float | None) -> float | None:
-    return known(part / whole) if part is not None and whole is not None and whole > 0 else None

@@ -22,14 +22,24 @@ def known(value: float | None) -> float | None:
 
 def total(values: Sequence[float | None]) -> float | None:
     """Sum of what is known; ``None`` when nothing is."""
-    numbers = [value for value in values if value is not None and isfinite(value)]
+    numbers = _known(values)
     return known(sum(numbers)) if numbers else None
 
 
 def mean(values: Sequence[float | None]) -> float | None:
     """Mean of what is known; ``None`` when nothing is."""
-    numbers = [value for value in values if value is not None and isfinite(value)]
+    numbers = _known(values)
     return known(sum(numbers) / len(numbers)) if numbers else None
+
+
+def ratio(part: float | None, whole: float | None) -> float | None:
+    """``None`` where either is unknown or the whole is nothing."""
+    part, whole = known(part), known(whole)
+    return known(part / whole) if part is not None and whole is not None and whole > 0 else None
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [number for value in values if (number := known(value)) is not None]
 
 
 def histories(readings: Sequence[EngineReading]) -> Histories:

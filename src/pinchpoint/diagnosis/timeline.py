@@ -29,7 +29,6 @@ class RecordingVerdict:
 
     diagnosis: Diagnosis
     timeline: tuple[Interval, ...]
-    load_seconds: dict[Bottleneck, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +48,9 @@ def judge_recording(snapshots: Sequence[Snapshot], engine: str, thresholds: Thre
         raise ValueError("a recording needs at least one scrape")
     steps = _steps(snapshots, engine, thresholds)
     timeline = _timeline(steps, thresholds)
-    load_seconds = _load_seconds(steps, timeline)
-    answer = _answer(timeline, load_seconds)
+    answer = _answer(timeline, _load_seconds(steps, timeline))
     longest = max((i for i in timeline if i.bottleneck is answer), key=lambda interval: interval.end - interval.start)
-    return RecordingVerdict(diagnosis=_within(steps, longest), timeline=timeline, load_seconds=load_seconds)
+    return RecordingVerdict(diagnosis=_within(steps, longest), timeline=timeline)
 
 
 def _steps(snapshots: Sequence[Snapshot], engine: str, thresholds: Thresholds) -> list[_Step]:

@@ -1,19 +1,16 @@
-"""What a model and a card can do: published peaks, shapes of models, the roofline. Pure, each with its source.
+"""What a model and a card can do: published peaks, shapes of models, FLOPs and bytes. Pure, each with its source.
 
 Is not: a model of any running engine. Nothing here knows an efficiency, a queue or a clock; what a real engine makes of
 these limits is measured by the sources or played by the simulator.
 """
 
-from pinchpoint.physics.gpus import GPUS, Gpu, gpu_by_name
-from pinchpoint.physics.models import LLAMA_3_1_8B, LLAMA_3_3_70B, QWEN_2_5_7B, QWEN_2_5_14B, ModelShape
-from pinchpoint.physics.roofline import (
+from pinchpoint.physics.costs import (
     attention_flops,
-    decode_step_seconds,
     dense_flops,
     kv_budget_bytes,
-    prefill_seconds,
-    roofline_seconds,
 )
+from pinchpoint.physics.gpus import GPUS, Gpu, gpu_by_name
+from pinchpoint.physics.models import LLAMA_3_1_8B, LLAMA_3_3_70B, QWEN_2_5_7B, QWEN_2_5_14B, ModelShape
 
 __all__ = [
     "GPUS",
@@ -24,10 +21,7 @@ __all__ = [
     "Gpu",
     "ModelShape",
     "attention_flops",
-    "decode_step_seconds",
     "dense_flops",
     "gpu_by_name",
     "kv_budget_bytes",
-    "prefill_seconds",
-    "roofline_seconds",
 ]

@@ -23,11 +23,6 @@ class Gpu:
     boost_clock_hertz: float
     source: str
 
-    @property
-    def ridge_flops_per_byte(self) -> float:
-        """Arithmetic intensity above which compute, not memory, is the roof (Williams et al. 2009)."""
-        return self.bf16_flops / self.bandwidth_bytes_per_second
-
 
 def _gpu(  # one row of the table below, in the units of a data sheet
     name: str, mib: int, gb_per_second: float, tflops: float, watts: float, mhz: float, source: str

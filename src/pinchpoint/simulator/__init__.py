@@ -13,14 +13,13 @@ from pinchpoint.simulator.exposition import render
 from pinchpoint.simulator.machine import SimulatedMachine
 from pinchpoint.simulator.node import SimulatedNode
 from pinchpoint.simulator.recording import write_recording
-from pinchpoint.simulator.scenarios import DEMO, SCENARIOS, Scenario
+from pinchpoint.simulator.scenarios import SCENARIOS, Scenario
 from pinchpoint.simulator.server import EngineServer
 from pinchpoint.simulator.spec import EngineSpec
 from pinchpoint.simulator.threaded import ThreadedNode
 from pinchpoint.simulator.workload import Lengths, Workload
 
 __all__ = [
-    "DEMO",
     "SCENARIOS",
     "EngineServer",
     "EngineSpec",

@@ -10,7 +10,7 @@ from dataclasses import replace
 import structlog
 
 from pinchpoint.simulator.machine import SimulatedMachine
-from pinchpoint.simulator.scenarios import DEMO
+from pinchpoint.simulator.scenarios import SCENARIOS
 from pinchpoint.simulator.server import EngineServer
 from pinchpoint.snapshot import Absence, EngineTarget, GpuReading, HostReading, PeerLink, SourceReport
 
@@ -49,12 +49,10 @@ class SimulatedGpus:
 class SimulatedNode:
     """Two engines on two cards each, in real time.
 
-    ``scenario`` names one of ``scenarios``; ``None`` lets them take turns, ``scenario_seconds`` each. ``speed`` is
+    ``scenario`` names one of ``SCENARIOS``; ``None`` lets them take turns, ``scenario_seconds`` each. ``speed`` is
     simulated seconds per second. ``clock`` is the monotonic clock that readings carry in ``at``: the caller's. Raises
     ``ValueError`` on an unknown scenario.
     """
-
-    scenarios = DEMO
 
     def __init__(
         self,
@@ -64,7 +62,7 @@ class SimulatedNode:
         speed: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._turns = self.scenarios if scenario is None else (scenario,)
+        self._turns = tuple(SCENARIOS) if scenario is None else (scenario,)
         self._scenario_seconds, self._speed, self._clock = scenario_seconds, speed, clock
         self._machine = SimulatedMachine(seed, self._turns[0])
         self._sampled_at = -1.0

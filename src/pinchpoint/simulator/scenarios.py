@@ -128,5 +128,3 @@ SCENARIOS: Mapping[str, Scenario] = {
         ),
     )
 }
-
-DEMO = ("healthy", "memory_wall", "slots_exhausted", "prefill_storm", "throttled_gpu", "idle")

@@ -83,5 +83,4 @@ class EngineReading:
     gpus: tuple[str, ...] = ()
     epoch: str = ""
     url: str = ""  # without credentials
-    scrape_seconds: float | None = None
     warnings: tuple[str, ...] = ()  # e.g. "kv_cache_usage_perc -0.39 is outside 0..1, dropped"

@@ -31,7 +31,7 @@ class ProbeTotals:
     placement: Placement
     requests_total: int = 0
     failures_total: Mapping[ProbeOutcome, int] = field(default_factory=dict)
-    skipped_total: Mapping[str, int] = field(default_factory=dict)  # by cause: overlap, backoff, paused, budget
+    skipped_total: Mapping[str, int] = field(default_factory=dict)  # by cause: overlap
     tokens_total: Mapping[str, int] = field(default_factory=dict)  # by kind: prompt, completion, cached
     ttft_seconds: Histogram | None = None
     tpot_seconds: Histogram | None = None

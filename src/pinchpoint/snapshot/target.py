@@ -10,7 +10,6 @@ class EngineTarget:
     """One engine endpoint to watch.
 
     ``url`` is the base URL without a trailing slash (``http://127.0.0.1:8000``). ``bearer_token`` never prints.
-    ``origin`` says who named it: ``static`` (the configuration) or ``loopback`` (found listening here).
     """
 
     engine: str
@@ -20,4 +19,3 @@ class EngineTarget:
     slo: Slo = field(default_factory=Slo)
     gpus: tuple[str, ...] = ()
     bearer_token: str = field(default="", repr=False)
-    origin: str = "static"

@@ -1,6 +1,6 @@
 """Everything known at one tick."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pinchpoint.snapshot.absence import Absence
 from pinchpoint.snapshot.engine import EngineReading
@@ -26,7 +26,7 @@ class Snapshot:
     probe_totals: tuple[ProbeTotals, ...] = ()
     host: HostReading | None = None
     links: tuple[PeerLink, ...] = ()
-    absences: tuple[Absence, ...] = field(default=())
+    absences: tuple[Absence, ...] = ()
 
     def engine(self, name: str) -> EngineReading | None:
         return next((reading for reading in self.engines if reading.engine == name), None)

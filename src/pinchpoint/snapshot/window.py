@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pinchpoint.snapshot.engine import EngineReading
-from pinchpoint.snapshot.gpu import GpuReading
-from pinchpoint.snapshot.host import HostReading
 from pinchpoint.snapshot.probe import ProbeReading
 from pinchpoint.snapshot.tick import Snapshot
 
@@ -15,7 +13,7 @@ from pinchpoint.snapshot.tick import Snapshot
 class Window:
     """Snapshots in time order, none older than ``span_seconds`` before the newest. ``append`` returns a new window.
 
-    The per-thing histories drop repeats, so a scrape that served five ticks counts once.
+    The histories drop repeats, so a scrape that served five ticks counts once.
     """
 
     span_seconds: float
@@ -47,19 +45,12 @@ class Window:
         readings = (reading for s in self.snapshots if (reading := s.engine(name)) is not None)
         return tuple({reading.at: reading for reading in readings}.values())
 
-    def gpu(self, uuid: str) -> tuple[GpuReading, ...]:
-        """Each distinct reading of one GPU, oldest first."""
-        return tuple({g.at: g for s in self.snapshots for g in s.gpus if g.uuid == uuid}.values())
-
-    def hosts(self) -> tuple[HostReading, ...]:
-        return tuple({s.host.at: s.host for s in self.snapshots if s.host is not None}.values())
-
-    def probes(self, target: str | None = None) -> tuple[ProbeReading, ...]:
-        """Each distinct probe (of one target, or of all), oldest first."""
+    def probes(self) -> tuple[ProbeReading, ...]:
+        """Each distinct probe, oldest first."""
         found: dict[tuple[str, float], ProbeReading] = {}
         last: tuple[ProbeReading, ...] = ()
         for snapshot in self.snapshots:
             if snapshot.probes != last:  # the same objects for many ticks: quick to tell
                 last = snapshot.probes
-                found |= {(p.target, p.at): p for p in last if target in (None, p.target)}
+                found |= {(p.target, p.at): p for p in last}
         return tuple(sorted(found.values(), key=lambda p: p.at))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from pinchpoint.diagnosis.rates import rate
 from pinchpoint.outputs.web import recent
 from pinchpoint.snapshot import Absence, Reason, Snapshot, Window
 from tests.outputs.web.scenes import engine
@@ -15,30 +16,30 @@ def tokens(replica: recent.ReplicaReading) -> float | None:
 
 def test_a_rate_is_the_increase_over_the_last_minute_and_over_all_replicas() -> None:
     readings = [engine("chat", float(at), tokens_per_second=50, replicas=2) for at in range(0, 200, 5)]
-    between = recent.span(readings)
-    assert between is not None
-    assert between[1].at - between[0].at == 60
-    assert recent.rate(between, tokens) == pytest.approx(100)
+    minute = recent.last_minute(readings)
+    assert [at for at, _ in minute["0"]] == list(range(135, 200, 5))
+    assert rate(minute, tokens) == pytest.approx(100)
 
 
 def test_no_rate_spans_a_restart() -> None:
     before = [replace(engine("chat", float(at)), epoch="1") for at in (10, 20, 30)]
-    after = [replace(engine("chat", float(at)), epoch="2") for at in (40, 50)]
-    assert recent.span([*before, *after[:1]]) is None
-    assert recent.span([*before, *after]) == (after[0], after[1])
+    after = [replace(engine("chat", float(at), tokens_per_second=7), epoch="2") for at in (40, 50)]
+    assert rate(recent.last_minute([*before, *after[:1]]), tokens) is None
+    assert rate(recent.last_minute([*before, *after]), tokens) == pytest.approx(7)
 
 
-def test_a_counter_that_falls_gives_no_rate() -> None:
-    first, last = engine("chat", 10.0, tokens_per_second=500), engine("chat", 20.0, tokens_per_second=1)
-    assert recent.rate((first, last), tokens) is None
+def test_a_replica_that_appears_is_no_increase() -> None:
+    readings = [engine("chat", 10.0, tokens_per_second=50), engine("chat", 20.0, tokens_per_second=50, replicas=2)]
+    assert rate(recent.last_minute(readings), tokens) == pytest.approx(50)
 
 
 def test_latencies_are_of_what_was_observed_lately_and_unknown_without_traffic() -> None:
     first, last = engine("chat", 10.0, ttft=0.3), engine("chat", 20.0, ttft=0.3)
-    latency = recent.latency((first, last), lambda r: r.ttft_seconds, slo_seconds=0.1)
+    latency = recent.latency(recent.last_minute([first, last]), lambda r: r.ttft_seconds, slo_seconds=0.1)
     assert latency.p95_seconds is not None
     assert latency.over_slo
-    quiet = recent.latency((first, replace(first, at=20.0)), lambda r: r.ttft_seconds, slo_seconds=0.1)
+    still = recent.last_minute([first, replace(first, at=20.0)])
+    quiet = recent.latency(still, lambda r: r.ttft_seconds, slo_seconds=0.1)
     assert (quiet.p50_seconds, quiet.p95_seconds, quiet.over_slo) == (None, None, False)
 
 

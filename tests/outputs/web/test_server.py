@@ -28,7 +28,7 @@ async def serving(
 
     newest = published or (lambda: shown)
     chosen = WebSettings.model_validate({"listen_address": "127.0.0.1:0", **settings})
-    server = WebServer(chosen, newest, reload, lambda: newest() is not None)
+    server = WebServer(chosen, newest, reload)
     await server.start()
     connector = TCPConnector(limit=0)
     try:

@@ -158,6 +158,9 @@ def test_what_follows_the_end_of_openmetrics_is_not_read():
         ('a{_block_size_resolved="True",l="[]"} 1', {"_block_size_resolved": "True", "l": "[]"}, 1),
         ('a_bucket{le="0.1"} 8 # {trace_id="x"} 0.05 1700000000', {"le": "0.1"}, 8),
         ('{"a.b",x="1"} 4', {"x": "1"}, 4),
+        ("a\t1", {}, 1),
+        ('a{b="c"}\t1\t1700000000', {"b": "c"}, 1),
+        ('a{b="c"}1', {"b": "c"}, 1),
         ('a{x="} 9 # {"} 5', {"x": "} 9 # {"}, 5),
     ],
 )

@@ -47,11 +47,11 @@ def test_everything_said_reaches_the_target():
 @pytest.mark.parametrize(
     ("fields", "remedy"),
     [
-        ({"url": "http://me:hunter2@host:8000"}, "use bearer_token_file instead"),
+        ({"url": "http://me:hunter2@host:8000"}, "give the token by its own setting"),
         ({"url": "host:8000"}, "like http://127.0.0.1:8000"),
         ({"url": "ftp://host"}, "like http://127.0.0.1:8000"),
-        ({"url": "http://host:port"}, "like http://127.0.0.1:8000"),
-        ({"url": "http://host/?key=hunter2"}, "metrics_path"),
+        ({"url": "http://host:hunter2"}, "like http://127.0.0.1:8000"),
+        ({"url": "http://host/?key=hunter2"}, "give the base URL alone"),
         ({"metrics_path": "metrics"}, "metrics_path"),
         ({"bearer_token": "hunter2", "bearer_token_file": "x"}, "keep one"),
         ({"bearer_token": "hunter2\nX: y"}, "give the bare token"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinchpoint.sources.host import HostSettings, HostSource, kernel
+from pinchpoint.sources.host import HostSource, kernel
 
 
 class Kernel:
@@ -40,7 +40,7 @@ def linux(tmp_path: Path) -> Kernel:
 
 
 def source(linux: Kernel) -> HostSource:
-    return HostSource(HostSettings(), proc=linux.proc, cgroups=linux.cgroups)
+    return HostSource(proc=linux.proc, cgroups=linux.cgroups)
 
 
 def test_a_reading_is_the_mean_since_the_one_before(linux: Kernel) -> None:
@@ -74,7 +74,7 @@ def test_the_first_reading_has_no_rates(linux: Kernel) -> None:
 
 
 def test_a_kernel_without_any_of_the_files_has_a_reading_of_nothing(tmp_path: Path) -> None:
-    host = HostSource(HostSettings(), proc=tmp_path / "nowhere", cgroups=tmp_path / "nowhere")
+    host = HostSource(proc=tmp_path / "nowhere", cgroups=tmp_path / "nowhere")
     host.read(1.0)
     reading = host.read(2.0)
     assert reading.cpu_utilization_ratio is None

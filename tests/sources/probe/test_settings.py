@@ -40,10 +40,13 @@ def test_a_key_never_prints():
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"url": "http://user:pw@host"}, "holds credentials: take them out, and give the key as api_key"),
-        ({"url": "ftp://host"}, "not an http:// or https:// URL with a host"),
+        (
+            {"url": "http://user:pw@host"},
+            "holds credentials, which would end up in logs; give the token by its own setting",
+        ),
+        ({"url": "ftp://host"}, "is no http:// or https:// URL with a host"),
         ({"url": "127.0.0.1:8000"}, "write it like http://127.0.0.1:8000"),
-        ({"url": "http://host:99999"}, "not a URL with a valid host and port"),
+        ({"url": "http://host:99999"}, "is no URL with a valid host and port"),
         ({"url": "http://host?key=1"}, "has a query or a fragment"),
         ({"proxy": "http://me:pw@proxy:3128"}, "holds credentials"),
         (
@@ -51,7 +54,7 @@ def test_a_key_never_prints():
             "interval_seconds 59 is too short for a hosted API",
         ),
         ({"placement": "hosted"}, "a hosted target needs model"),
-        ({"api_key": "a", "api_key_file": "/k"}, "api_key and api_key_file are both set: keep one"),
+        ({"api_key": "a", "api_key_file": "/k"}, "api_key and api_key_file are both set; keep one"),
         ({"deadlines": {"overall": 10}}, "raise overall, or lower the others"),
         ({"placement": []}, "Input should be 'local' or 'hosted'"),
         ({"max_tokens": 1}, "greater than or equal to 16"),

@@ -66,9 +66,7 @@ def _computing(signals: Signals, thresholds: Thresholds) -> float:
     if duty is None:
         return 0.85 * large
     busy = ramp(duty, thresholds.tensor_active_begins, thresholds.tensor_active_certain)
-    if (
-        duty < thresholds.tensor_active_begins
-    ):  # large steps that leave the tensor cores at rest wait for something else
+    if duty < thresholds.tensor_active_begins:  # large steps, tensor cores at rest: they wait for something else
         return 0.3 * large
     return busy if steps is None else (busy + large) / 2
 

@@ -94,12 +94,11 @@ def _throttle_evidence(devices: Devices, thresholds: Thresholds) -> tuple[Eviden
 def _hardware(
     score: float, thresholds: Thresholds, evidence: tuple[Evidence, ...] = (), advice: tuple[Advice, ...] = ()
 ) -> Judgement:
-    named = score >= thresholds.name_score
     return Judgement(
         bottleneck=Bottleneck.HARDWARE,
         score=score,
         why="; ".join(each.text for each in evidence),
         evidence=evidence if score else (),
         advice=advice,
-        gate=named,
+        gate=score >= thresholds.name_score,
     )

@@ -17,7 +17,7 @@ def _plain(field: str, text: str, name: str | None = None) -> Metric:
 
 HOST_METRICS = (
     _plain("cpu_utilization_ratio", "Share of the CPUs that was busy over the last interval."),
-    _plain("cpu_count", "CPUs that may be used, the cgroup's quota counted.", name="cpus"),  # _count is a histogram's
+    _plain("cpu_count", "CPUs that are online; of a container its host's.", name="cpus"),  # _count is a histogram's
     _plain("cpu_throttled_ratio", "Share of cgroup periods in which the CPU quota was used up."),
     _plain("cpu_pressure_ratio", "Share of time in which some task waited for a CPU (pressure stall, some)."),
     _plain("engine_cpu_cores", "CPU cores that the engines' processes used."),

@@ -9,7 +9,7 @@ from pinchpoint.snapshot import Placement, ProbeOutcome, ProbeReading
 
 TARGET = ("target", "placement")
 _FAILURES = tuple(outcome for outcome in ProbeOutcome if outcome is not ProbeOutcome.OK)
-_SKIPS = ("overlap", "backoff", "paused", "budget")
+_SKIPS = ("overlap",)  # the one before was still going
 
 
 def _last(signal: str, text: str) -> Metric:

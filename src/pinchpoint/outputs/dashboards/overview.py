@@ -1,5 +1,6 @@
 """The overview: which bottleneck, since when, and what speaks for it; from symptom to cause, top to bottom."""
 
+from pinchpoint.alerting import DASHBOARD, KV_CACHE_HIGH_RATIO
 from pinchpoint.diagnosis.verdict import CODES, Bottleneck
 from pinchpoint.outputs.dashboards.panel import (
     BLUE,
@@ -19,7 +20,7 @@ from pinchpoint.outputs.dashboards.panel import (
     table,
     timeline,
 )
-from pinchpoint.outputs.dashboards.variables import ANNOTATIONS, VARIABLES
+from pinchpoint.outputs.dashboards.variables import ANNOTATIONS, FIRING, VARIABLES
 
 _LOOKS = {
     Bottleneck.UNKNOWN: ("Unknown", GREY),
@@ -75,8 +76,7 @@ _NOW = (
     stat("GPUs down", "GPUs that are lost, hung or closed to us.",
          query("count(pinchpoint_gpu_up{@} == 0) or vector(0)")),
     stat("Alerts firing", "pinchpoint's alerts that fire in this Prometheus, the watchdog aside.",
-         query('count(ALERTS{alertname=~"Pinchpoint.+", alertname!="PinchpointWatchdog", alertstate="firing"})'
-               " or vector(0)")),
+         query(f"count({FIRING}) or vector(0)")),
     stat("Requests running", "Requests in all running batches.",
          query(f"sum(pinchpoint_engine_requests_running{{{_ENGINE}}})"), red_from_one=False),
     stat("Requests waiting", "Requests in all queues.",
@@ -99,7 +99,7 @@ _NOW = (
 _ENGINES = (
     lines("KV cache", "Share of KV-cache blocks held by live requests. Full is no harm while nothing waits.",
           query(f"pinchpoint_engine_kv_cache_usage_ratio{{{_ENGINE}}}", "{{engine}}/{{replica}}"),
-          unit="percentunit", most=1, limit=0.9),
+          unit="percentunit", most=1, limit=KV_CACHE_HIGH_RATIO),
     lines("Queue", "Requests that wait and that run, and how many may run at once.",
           query(f"sum by (engine) (pinchpoint_engine_requests_waiting{{{_ENGINE}}})", "{{engine}} waiting"),
           query(f"sum by (engine) (pinchpoint_engine_requests_running{{{_ENGINE}}})", "{{engine}} running"),
@@ -184,7 +184,7 @@ _SELF = (
 )  # fmt: skip
 
 OVERVIEW: Json = {
-    "uid": "pinchpoint-overview",
+    "uid": DASHBOARD,
     "title": "pinchpoint / overview",
     "description": "What the bottleneck of each inference engine is, and what speaks for it.",
     "tags": ["pinchpoint"],

@@ -26,6 +26,7 @@ def choice(name: str, label: str, query: str) -> Json:
     }
 
 
+FIRING = 'ALERTS{alertname=~"Pinchpoint.+", alertname!="PinchpointWatchdog", alertstate="firing"}'
 VARIABLES = [
     datasource(),
     choice("job", "Job", "label_values(pinchpoint_build_info, job)"),
@@ -47,8 +48,7 @@ def _marks(name: str, color: str, expr: str, title: str) -> Json:
 
 
 ANNOTATIONS = [
-    _marks("Alerts", RED, 'ALERTS{alertname=~"Pinchpoint.+", alertname!="PinchpointWatchdog", alertstate="firing"}',
-           "{{alertname}} {{engine}}{{gpu}}"),
+    _marks("Alerts", RED, FIRING, "{{alertname}} {{engine}}{{gpu}}"),
     _marks("Daemon restarts", SKY,
            'changes(process_start_time_seconds{job=~"$job", instance=~"$instance"}[1m]) > 0', "pinchpoint restarted"),
 ]  # fmt: skip

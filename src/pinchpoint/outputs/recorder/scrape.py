@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from pinchpoint.snapshot import EngineReading, Histogram, ReplicaReading
 
-# Reading's field -> vLLM's name, type and, where the field is a mapping, the label that its keys are.
+# Reading's field -> vLLM's name and type.
 _PLAIN: Mapping[str, tuple[str, str]] = {
     "requests_running": ("num_requests_running", "gauge"),
     "requests_waiting": ("num_requests_waiting", "gauge"),

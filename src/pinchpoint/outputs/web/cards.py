@@ -2,12 +2,13 @@
 
 import zlib
 
+from pinchpoint.alerting import KV_CACHE_HIGH_RATIO
 from pinchpoint.diagnosis.verdict import Settled
 from pinchpoint.outputs.web import units
-from pinchpoint.outputs.web.drawings import KV_PAGE_RATIO, bar, icon, spark
+from pinchpoint.outputs.web.drawings import bar, icon, spark
 from pinchpoint.outputs.web.markup import Html, el, join, name
 from pinchpoint.outputs.web.recent import History, Latency, fullest, total
-from pinchpoint.outputs.web.tables import gpu_table
+from pinchpoint.outputs.web.tables import gpu_table, table
 from pinchpoint.outputs.web.view import EngineView
 from pinchpoint.outputs.web.words import CLASSES, Severity, in_words, opening, reason_in_words, within
 from pinchpoint.snapshot import EngineReading
@@ -123,8 +124,8 @@ def _kv_cache(now: EngineReading, past: History) -> Html:
     return el(
         "section",
         el("h3", "KV cache", el("b", units.ratio(kv)), capacity),
-        bar(kv, "KV cache in use", mark=KV_PAGE_RATIO, warn=kv is not None and kv >= KV_PAGE_RATIO),
-        spark("KV cache in use, last 5 minutes", ("kv", past.kv_cache_usage_ratio), top=1.0, mark=KV_PAGE_RATIO),
+        bar(kv, "KV cache in use", mark=KV_CACHE_HIGH_RATIO, warn=kv is not None and kv >= KV_CACHE_HIGH_RATIO),
+        spark("KV cache in use, last 5 minutes", ("kv", past.kv_cache_usage_ratio), top=1.0, mark=KV_CACHE_HIGH_RATIO),
         _AXIS,
         class_="gauge",
     )
@@ -188,12 +189,11 @@ def _replicas(now: EngineReading) -> Html | None:
         el(
             "tr",
             el("th", name(r.replica), scope="row"),
-            el("td", bar(r.kv_cache_usage_ratio, f"KV cache of replica {r.replica}", mark=KV_PAGE_RATIO)),
+            el("td", bar(r.kv_cache_usage_ratio, f"KV cache of replica {r.replica}", mark=KV_CACHE_HIGH_RATIO)),
             el("td", units.ratio(r.kv_cache_usage_ratio)),
             el("td", units.count(r.requests_running)),
             el("td", units.count(r.requests_waiting)),
         )
         for r in now.replicas[:32]
     ]
-    head = el("tr", [el("th", h, scope="col") for h in heads])
-    return el("table", el("thead", head), el("tbody", rows), class_="replicas")
+    return table("replicas", "Replicas", heads, rows)

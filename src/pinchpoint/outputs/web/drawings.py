@@ -7,7 +7,6 @@ from pinchpoint.outputs.web.markup import Html, el, join
 from pinchpoint.outputs.web.units import ratio
 from pinchpoint.outputs.web.words import Severity
 
-KV_PAGE_RATIO = 0.9  # where the KV page fires (alerts/)
 _HEIGHT = 28.0
 
 # One shape each, so that the severity reads without its colour. 24 x 24, stroked with the current colour.

@@ -39,12 +39,10 @@ class Endpoints:
         settings: WebSettings,
         published: Callable[[], Published | None],
         reload: Callable[[], Awaitable[str | None]],
-        ready: Callable[[], bool],
     ) -> None:
         self._settings = settings
         self._published = published
         self._reload = reload
-        self._ready = ready
         self._render = RenderOnce()
         self._scrapes = 0
 
@@ -121,9 +119,7 @@ class Endpoints:
 
     async def readiness(self, _request: web.Request) -> web.Response:
         """There is something to serve."""
-        if self._ready():
-            return web.Response(text="pinchpoint is ready.\n")
-        return _not_yet()
+        return web.Response(text="pinchpoint is ready.\n") if self._published() else _not_yet()
 
     async def reload(self, _request: web.Request) -> web.Response:
         """Reads the configuration again, where the operator allowed it."""

@@ -10,7 +10,7 @@ from pinchpoint.outputs.web.static import SCRIPT, STYLE
 from pinchpoint.outputs.web.view import View, headline, view
 from pinchpoint.outputs.web.words import Severity
 
-OLD_SECONDS = 10.0  # ticks come once a second: data of this age means that they have stopped
+OLD_SECONDS = 10.0  # twice the slowest tick: data of this age means that ticks have stopped
 
 _LOGO = "M3 3.5 10 12 3 20.5M21 3.5 14 12 21 20.5M12 6v2.2M12 10.9v2.2M12 15.8V18"
 
@@ -51,7 +51,7 @@ def _header(title: str, severity: Severity, seen: View | None) -> Html:
             el("span", "simulated", class_="flag usual", title="These GPUs and engines don't exist")
             if simulated
             else None,
-            el("span", "live", id="age", data_at=at),
+            el("span", "live", id="age", data_at=at, data_old=OLD_SECONDS),
             class_="state",
         ),
         el("h1", icon(severity), el("span", title), class_=severity.value),

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
+from pinchpoint.diagnosis import rates
+from pinchpoint.diagnosis.rates import Histories, histories, observed
 from pinchpoint.snapshot import EngineReading, Histogram, ReplicaReading, Window
 
 RATE_SECONDS = 60.0  # long enough for a p95 of an engine that finishes one request a second
@@ -38,8 +39,7 @@ class History:
 
 def total(reading: EngineReading, field: Field) -> float | None:
     """The sum over replicas of what is known; ``None`` when no replica says it."""
-    known = [value for replica in reading.replicas if (value := field(replica)) is not None]
-    return sum(known) if known else None
+    return rates.total([field(replica) for replica in reading.replicas])
 
 
 def fullest(reading: EngineReading) -> float | None:
@@ -47,49 +47,19 @@ def fullest(reading: EngineReading) -> float | None:
     return max((r.kv_cache_usage_ratio for r in reading.replicas if r.kv_cache_usage_ratio is not None), default=None)
 
 
-def span(readings: Sequence[EngineReading]) -> tuple[EngineReading, EngineReading] | None:
-    """The first and last reading of the last minute within one epoch: between them counters only rise."""
-    if not readings:
-        return None
-    last = readings[-1]
-    first = next(r for r in readings if r.epoch == last.epoch and r.at >= last.at - RATE_SECONDS)
-    return (first, last) if first.at < last.at else None
+def last_minute(readings: Sequence[EngineReading]) -> Histories:
+    """Each replica's readings of the last minute, back to the newest restart."""
+    return histories([r for r in readings if r.epoch == readings[-1].epoch and r.at >= readings[-1].at - RATE_SECONDS])
 
 
-def rate(between: tuple[EngineReading, EngineReading] | None, field: Field) -> float | None:
-    """Increase per second of a counter, summed over replicas; ``None`` without two readings or on a reset."""
-    if between is None:
-        return None
-    first, last = between
-    before, after = total(first, field), total(last, field)
-    if before is None or after is None or after < before:
-        return None
-    return (after - before) / (last.at - first.at)
-
-
-def latency(
-    between: tuple[EngineReading, EngineReading] | None,
-    field: Callable[[ReplicaReading], Histogram | None],
-    slo_seconds: float,
-) -> Latency:
-    """Median and 95th percentile of what all replicas observed between two readings."""
-    observed = _observed(between, field)
+def latency(minute: Histories, field: Callable[[ReplicaReading], Histogram | None], slo_seconds: float) -> Latency:
+    """Median and 95th percentile of what all replicas observed."""
+    seen = observed(minute, field)
     return Latency(
-        p50_seconds=observed.quantile(0.5) if observed else None,
-        p95_seconds=observed.quantile(0.95) if observed else None,
+        p50_seconds=seen.quantile(0.5) if seen else None,
+        p95_seconds=seen.quantile(0.95) if seen else None,
         slo_seconds=slo_seconds,
     )
-
-
-def _observed(
-    between: tuple[EngineReading, EngineReading] | None, field: Callable[[ReplicaReading], Histogram | None]
-) -> Histogram | None:
-    if between is None:
-        return None
-    before = {replica.replica: field(replica) for replica in between[0].replicas}
-    now = ((replica.replica, field(replica)) for replica in between[1].replicas)
-    new = [delta for key, h in now if h is not None and (delta := h.since(before.get(key))) is not None]
-    return reduce(lambda a, b: a.plus(b) or a, new) if new else None
 
 
 def history(window: Window, engine: str) -> History:

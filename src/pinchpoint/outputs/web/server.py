@@ -21,8 +21,8 @@ log = structlog.get_logger(__name__)
 class WebServer:
     """Serves the newest published tick until ``stop``.
 
-    ``published`` is the newest tick or ``None`` before the first; ``ready`` says whether to answer 200 on /-/ready;
-    ``reload`` reads the configuration again and returns ``None``, or the error as text.
+    ``published`` is the newest tick or ``None`` before the first; ``reload`` reads the configuration again and returns
+    ``None``, or the error as text.
     """
 
     def __init__(
@@ -30,10 +30,9 @@ class WebServer:
         settings: WebSettings,
         published: Callable[[], Published | None],
         reload: Callable[[], Awaitable[str | None]],
-        ready: Callable[[], bool],
     ) -> None:
         self._settings = settings
-        self._endpoints = Endpoints(settings, published, reload, ready)
+        self._endpoints = Endpoints(settings, published, reload)
         self._runner: web.AppRunner | None = None
         self.addresses: tuple[str, ...] = ()
 

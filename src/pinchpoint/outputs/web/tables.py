@@ -19,7 +19,8 @@ from pinchpoint.snapshot import (
 _USUAL = frozenset({ThrottleReason.SW_POWER_CAP, ThrottleReason.SYNC_BOOST})
 
 
-def _table(css: str, label: str, heads: Sequence[str], rows: Sequence[Html]) -> Html:
+def table(css: str, label: str, heads: Sequence[str], rows: Sequence[Html]) -> Html:
+    """A table with its column heads."""
     head = el("tr", [el("th", h, scope="col") for h in heads])
     return el("table", el("thead", head), el("tbody", rows), class_=css, aria_label=label)
 
@@ -29,7 +30,7 @@ def gpu_table(gpus: Sequence[GpuReading]) -> Html:
     models = dict.fromkeys(gpu.name for gpu in gpus if gpu.name)
     title = f"{len(gpus)} × {next(iter(models))}" if len(models) == 1 and len(gpus) > 1 else " + ".join(models)
     heads = ("GPU", f"{title} · busy" if title else "Busy", "Memory", "", "Power", "Temp.", "")
-    return _table("gpus", "GPUs", heads, [_gpu(gpu) for gpu in gpus])
+    return table("gpus", "GPUs", heads, [_gpu(gpu) for gpu in gpus])
 
 
 def _gpu(gpu: GpuReading) -> Html:
@@ -95,7 +96,7 @@ def probes(readings: Sequence[ProbeReading], now: float) -> Html | None:
         "section",
         el("h2", "Is it us or them?"),
         el("p", "The last synthetic request to each target, ours beside theirs.", class_="hint"),
-        _table("probes", "Probes", heads, rows),
+        table("probes", "Probes", heads, rows),
         class_="panel",
     )
 
@@ -103,7 +104,6 @@ def probes(readings: Sequence[ProbeReading], now: float) -> Html | None:
 def _probe(p: ProbeReading, now: float) -> Html:
     fine = p.outcome is ProbeOutcome.OK
     mark = icon(Severity.FINE if fine else Severity.CRITICAL)
-    word = "ok, but buffered by a proxy" if fine and p.buffered else in_words(p.outcome.value)
     return el(
         "tr",
         el("th", name(p.target), " ", el("small", p.placement.value), scope="row"),
@@ -113,7 +113,7 @@ def _probe(p: ProbeReading, now: float) -> Html:
         el(
             "td",
             mark,
-            el("span", word),
+            el("span", in_words(p.outcome.value)),
             el("small", f"{units.duration(now - p.at)} ago"),
             class_="result fine" if fine else "result critical",
         ),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pinchpoint.capacity import Scaling
+from pinchpoint.diagnosis.rates import rate
 from pinchpoint.diagnosis.verdict import Bottleneck, Settled
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.outputs.web import recent
@@ -105,7 +106,7 @@ def _engine(scene: Scene, window: Window, name: str, by_index: Mapping[str, GpuR
     readings = window.engine(name)
     now = scene.snapshot.engine(name)
     last = now or (readings[-1] if readings else None)
-    between = recent.span(readings) if now else None
+    minute = recent.last_minute(readings) if now else {}
     return EngineView(
         engine=name,
         settled=scene.verdicts.get(name),
@@ -114,10 +115,10 @@ def _engine(scene: Scene, window: Window, name: str, by_index: Mapping[str, GpuR
         last=last,
         absent=scene.snapshot.absence(f"engine/{name}"),
         gpus=tuple(by_index[gpu] for gpu in last.gpus if gpu in by_index) if last else (),
-        prompt_tokens_per_second=recent.rate(between, lambda r: r.prompt_tokens_total),
-        generation_tokens_per_second=recent.rate(between, lambda r: r.generation_tokens_total),
-        ttft=recent.latency(between, lambda r: r.ttft_seconds, now.slo.ttft_seconds) if now else None,
-        tpot=recent.latency(between, lambda r: r.inter_token_seconds, now.slo.tpot_seconds) if now else None,
+        prompt_tokens_per_second=rate(minute, lambda r: r.prompt_tokens_total),
+        generation_tokens_per_second=rate(minute, lambda r: r.generation_tokens_total),
+        ttft=recent.latency(minute, lambda r: r.ttft_seconds, now.slo.ttft_seconds) if now else None,
+        tpot=recent.latency(minute, lambda r: r.inter_token_seconds, now.slo.tpot_seconds) if now else None,
         history=recent.history(window, name),
     )
 

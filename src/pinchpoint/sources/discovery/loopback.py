@@ -65,9 +65,7 @@ async def find_engines(
     asked = list(bases.items())[:MAX_PORTS]
     answers = await asyncio.gather(*(_is_vllm(session, url, few) for _, url in asked))
     return tuple(
-        EngineTarget(engine=f"vllm-{port}", url=url, origin="loopback")
-        for (port, url), yes in zip(asked, answers, strict=True)
-        if yes
+        EngineTarget(engine=f"vllm-{port}", url=url) for (port, url), yes in zip(asked, answers, strict=True) if yes
     )
 
 

@@ -21,7 +21,7 @@ class EpochTracker:
     def stamp(self, reading: EngineReading) -> EngineReading:
         """``reading`` with its epoch. Readings must come in time order."""
         self._falls += any(_fell(self._last.get(r.replica), r) for r in reading.replicas)
-        self._last |= {r.replica: r for r in reading.replicas}
+        self._last = {r.replica: r for r in reading.replicas}
         return replace(reading, epoch=f"{reading.epoch}#{self._falls}")
 
 

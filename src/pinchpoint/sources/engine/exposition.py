@@ -122,8 +122,8 @@ def _read_sample(line: str) -> tuple[str, Sample] | None:
     if len(line) > MAX_LINE_CHARS:
         return None
     head, _, rest = line.rpartition(" ")
-    series = _kept_series(head) if len(head) <= MAX_KEPT_CHARS else None
-    if series is None or series[2] != len(head):  # a timestamp, an exemplar or other spacing
+    series = _kept_series(head) if 0 < len(head) <= MAX_KEPT_CHARS else None
+    if series is None or series[2] != len(head):  # a timestamp, an exemplar, a tab or no space
         series = _series(line)
         if series is None:
             return None

@@ -58,11 +58,10 @@ class EngineScraper:
             return reading
 
     async def _read(self, now: Callable[[], float]) -> EngineReading:
-        begun = now()
-        metrics, health, version = await asyncio.gather(
+        metrics, health, _ = await asyncio.gather(
             self._get(self.target.metrics_path, self._settings.max_body_bytes, now),
             self._get("/health", MAX_SMALL_BODY_BYTES, now),
-            self._refreshed_version(now),
+            self._refresh_version(now),
             return_exceptions=True,
         )
         if isinstance(metrics, BaseException):
@@ -83,8 +82,7 @@ class EngineScraper:
             self._version_asked_at = None
             _log.info("engine restarted", engine=self.target.engine)
         self._epoch = reading.epoch
-        told = version if isinstance(version, str) else reading.facts.version
-        return replace(reading, facts=replace(reading.facts, version=told), scrape_seconds=now() - begun)
+        return replace(reading, facts=replace(reading.facts, version=self._version or reading.facts.version))
 
     async def _get(self, path: str, max_body_bytes: int, now: Callable[[], float]) -> Answer:
         return await fetch(
@@ -96,13 +94,12 @@ class EngineScraper:
             now=now,
         )
 
-    async def _refreshed_version(self, now: Callable[[], float]) -> str | None:
-        """The engine's version, asked for at the start, after a restart and every ten minutes."""
+    async def _refresh_version(self, now: Callable[[], float]) -> None:
+        """Asks for the engine's version at the start, after a restart and every ten minutes."""
         if self._version_asked_at is None or now() - self._version_asked_at > VERSION_REFRESH_SECONDS:
             self._version_asked_at = now()
             answer = await self._get("/version", MAX_SMALL_BODY_BYTES, now)
             self._version = _version_in(answer.body)
-        return self._version
 
     def _absent(self, reason: Reason, detail: str, at: float) -> Absence:
         detail = f"engine {self.target.engine} at {self.target.url}: {detail}"

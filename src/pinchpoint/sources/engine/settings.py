@@ -1,30 +1,15 @@
 """What an operator says about the engines to watch."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
-from urllib.parse import urlsplit
+from typing import Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from pinchpoint.snapshot import EngineFacts, EngineTarget, Slo
+from pinchpoint.sources.base_url import BaseUrl
 
 MAX_TOKEN_FILE_BYTES = 65_536
 _FACTS = EngineFacts.__dataclass_fields__.keys()
-
-
-def _base_url(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # raises where the port is no number
-    except ValueError as error:
-        raise ValueError(f"{error}; write it like http://127.0.0.1:8000") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("must be an http:// or https:// URL with a host, like http://127.0.0.1:8000")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("holds credentials, which would end up in logs; use bearer_token_file instead")
-    if parts.query or parts.fragment:
-        raise ValueError("must end with host, port or path; put what follows into metrics_path")
-    return url.rstrip("/")
 
 
 def _read_token(path: Path) -> str:
@@ -65,7 +50,7 @@ class EngineSettings(BaseModel):
     name: str = Field(
         pattern=r"^[^\x00-\x1f\x7f]{1,100}$", description="Name of the engine: the label `engine` on every metric."
     )
-    url: Annotated[str, AfterValidator(_base_url)] = Field(description="Base URL, like http://127.0.0.1:8000.")
+    url: BaseUrl = Field(description="Base URL, like http://127.0.0.1:8000.")
     metrics_path: str = Field(
         default="/metrics", pattern=r"^/[!-~]*$", description="Path of the exposition below `url`. Default: vLLM's own."
     )

@@ -48,9 +48,7 @@ class Worker:
         """Ask the thread to end after the call in progress. Does not wait."""
         self._ending.set()
 
-    def ended(self, timeout_seconds: float = 0.0) -> bool:
-        """Whether the thread has ended, waiting for that at most so long."""
-        self._thread.join(timeout_seconds)
+    def ended(self) -> bool:
         return not self._thread.is_alive()
 
     def hung(self, now: float) -> bool:

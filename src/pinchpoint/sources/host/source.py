@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pinchpoint.snapshot import HostReading
 from pinchpoint.sources.host import kernel
-from pinchpoint.sources.host.settings import HostSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +23,7 @@ class HostSource:
     ``engine_cpu_cores`` stays ``None``: it takes knowing which processes are the engine's.
     """
 
-    def __init__(
-        self, settings: HostSettings, proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")
-    ) -> None:
-        self.settings = settings
+    def __init__(self, proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> None:
         self._proc, self._cgroups = proc, cgroups
         self._last: _Look | None = None
 

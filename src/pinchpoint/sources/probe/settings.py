@@ -2,11 +2,11 @@
 
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, field_validator, model_validator
 
 from pinchpoint.snapshot import Placement
+from pinchpoint.sources.base_url import BaseUrl
 
 HOSTED_INTERVAL_FLOOR_SECONDS = 60.0
 _DEFAULT_INTERVAL_SECONDS = {Placement.LOCAL: 30.0, Placement.HOSTED: 300.0}
@@ -38,7 +38,7 @@ class DeadlineSettings(BaseModel):
     def _overall_is_the_last(self) -> Self:
         if self.overall < self.connect + self.first_token:
             raise ValueError(
-                f"overall ({self.overall:g}) is less than connect + first_token ({self.connect + self.first_token:g}): "
+                f"overall ({self.overall:g}) is less than connect + first_token ({self.connect + self.first_token:g}); "
                 "raise overall, or lower the others"
             )
         return self
@@ -85,7 +85,7 @@ class ProbeTargetSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(min_length=1, max_length=63, description="The target's name, the label of its series.")
-    url: str = Field(max_length=2048, description="Base URL, with or without /v1, e.g. http://127.0.0.1:8000.")
+    url: BaseUrl = Field(max_length=2048, description="Base URL, with or without /v1, e.g. http://127.0.0.1:8000.")
     model: str | None = Field(
         default=None,
         min_length=1,
@@ -127,7 +127,7 @@ class ProbeTargetSettings(BaseModel):
         default_factory=DeadlineSettings, description="Deadlines of one probe, in seconds."
     )
     parameters: ParameterSettings = Field(default_factory=ParameterSettings, description="What the request may say.")
-    proxy: str | None = Field(
+    proxy: BaseUrl | None = Field(
         default=None,
         max_length=2048,
         description="HTTP proxy URL. Unset: none, whatever the environment's proxy variables say.",
@@ -144,36 +144,20 @@ class ProbeTargetSettings(BaseModel):
             }
         return values
 
-    @field_validator("url", "proxy")
-    @classmethod
-    def _plain_http_url(cls, url: str | None) -> str | None:
-        if url is None:
-            return None
-        try:
-            parts = urlsplit(url)
-            _ = parts.port
-        except ValueError:  # its text could hold a password
-            raise ValueError("not a URL with a valid host and port: write it like http://127.0.0.1:8000") from None
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("not an http:// or https:// URL with a host: write it like http://127.0.0.1:8000")
-        if parts.username is not None or parts.password is not None:
-            raise ValueError("holds credentials: take them out, and give the key as api_key or api_key_file")
-        if parts.query or parts.fragment:
-            raise ValueError("has a query or a fragment: give the base URL alone")
-        return url.rstrip("/")
-
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.api_key is not None and self.api_key_file is not None:
-            raise ValueError(f"target {self.name}: api_key and api_key_file are both set: keep one")
+            raise ValueError(f"target {self.name}: api_key and api_key_file are both set; keep one")
         if self.placement is Placement.HOSTED:
             if self.interval_seconds < HOSTED_INTERVAL_FLOOR_SECONDS:
                 raise ValueError(
                     f"target {self.name}: interval_seconds {self.interval_seconds:g} is too short for a hosted API, "
-                    f"which bills each probe: use {HOSTED_INTERVAL_FLOOR_SECONDS:g} or more, or placement local"
+                    f"which bills each probe; use {HOSTED_INTERVAL_FLOOR_SECONDS:g} or more, or placement local"
                 )
             if self.model is None:
-                raise ValueError(f"target {self.name}: a hosted target needs model: its price depends on it")
+                raise ValueError(
+                    f"target {self.name}: a hosted target needs model, for its price depends on it; name it"
+                )
         return self
 
 
@@ -192,5 +176,5 @@ class ProbeSettings(BaseModel):
         names = [target.name for target in targets]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"target name {', '.join(twice)} is used more than once: give each target its own")
+            raise ValueError(f"target name {', '.join(twice)} is used more than once; give each target its own")
         return targets

@@ -1,13 +1,13 @@
 "use strict";
 // Fetches this same page every two seconds and puts its parts in place; without it the page still refreshes itself.
-const PERIOD_MS = 2000, OLD_SECONDS = 10;
+const PERIOD_MS = 2000;
 let lastAnswer = Date.now();
 
 function showAge(seconds, lost) {
   const age = document.getElementById("age");
   const whole = Math.max(0, Math.round(seconds));
   const shown = whole < 120 ? `${whole} s` : `${Math.round(whole / 60)} min`;
-  const old = lost || whole >= OLD_SECONDS;
+  const old = lost || whole >= Number(age.dataset.old);
   age.textContent = lost ? `no answer for ${shown}` : old ? `data is ${shown} old` : "live";
   age.className = old ? "old" : "";
   document.body.classList.toggle("stale", old);
