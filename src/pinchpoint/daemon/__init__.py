@@ -20,6 +20,7 @@ from pinchpoint import __version__, logs
 from pinchpoint.config import ConfigError, Settings
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.deciding import Decider
+from pinchpoint.daemon.gpu_switch import HoldsDriver, gpu_switch
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.node import Node, this_node
 from pinchpoint.daemon.observing import Observer
@@ -31,6 +32,7 @@ from pinchpoint.snapshot import SelfReport, SourceReport
 
 log = structlog.get_logger(__name__)
 
+OUTDATED_EXIT_CODE = 75  # sysexits' EX_TEMPFAIL: start me again
 DRAIN_SECONDS = 1.0  # with the bounded stops of the web server and the GPUs, a SIGTERM ends the process within 2 s
 
 
@@ -62,7 +64,10 @@ class Daemon:
         self.observer = Observer(self.scheduler, self.board, self.node.host, self.lag, clock, self._own_ports)
         self.decider = Decider(settings)
         self.teller = Teller()
-        self.web = WebServer(settings.web, self.teller.published, self.reload)
+        self.web = WebServer(
+            settings.web, self.teller.published, self.reload, gpu_switch(self.node.gpus, settings, clock)
+        )
+        self.exit_code = 0
 
     async def run(self) -> None:
         """Lives until ``stop`` is called or a signal comes. Raises the web server's error when its port is taken."""
@@ -92,6 +97,7 @@ class Daemon:
         now, unix_offset = self._clock(), time.time() - self._clock()
         snapshot, sources = self.board.snapshot(now, unix_offset)
         await self.teller.tell(self.decider, snapshot, self._report(sources), unix_offset)
+        self._end_if_outdated()
 
     async def record(self) -> None:
         """Writes the newest snapshot, in a thread: a disk that stalls costs the recording alone."""
@@ -121,6 +127,16 @@ class Daemon:
             self._reload_ok, self._reloaded_unix = True, time.time()
             log.info("configuration reloaded")
             return None
+
+    def _end_if_outdated(self) -> None:
+        """A process can't change its NVML library: when the driver was upgraded under it, only a new one can read."""
+        gpus = self.node.gpus
+        if not isinstance(gpus, HoldsDriver) or not gpus.library_outdated or self._stopping.is_set():
+            return
+        if self.settings.gpu.exits_on_driver_mismatch:
+            log.error("pinchpoint ends, to be started anew", why=gpus.library_outdated, exit_code=OUTDATED_EXIT_CODE)
+            self.exit_code = OUTDATED_EXIT_CODE
+            self.stop()
 
     def _report(self, sources: tuple[SourceReport, ...]) -> SelfReport:
         return SelfReport(

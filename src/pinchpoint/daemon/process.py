@@ -20,15 +20,14 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 
 def live(build: Callable[[], Daemon]) -> NoReturn:
-    """Builds the daemon inside a new event loop, runs it to its end and ends the process.
+    """Builds the daemon inside a new event loop, runs it to its end and ends the process with its exit code.
 
     A taken port is one line and exit code 2. Leaves by ``os._exit``: a thread that hangs in a driver or on a disk must
     not keep the process.
     """
     runner = asyncio.Runner(loop_factory=_new_loop)
-    code = 0
     try:
-        runner.run(_run(build))
+        code = runner.run(_run(build))
     except ListenError as error:
         sys.stderr.write(f"pinchpoint: {error}\n")
         code = 2
@@ -39,5 +38,7 @@ def live(build: Callable[[], Daemon]) -> NoReturn:
     os._exit(code)
 
 
-async def _run(build: Callable[[], Daemon]) -> None:
-    await build().run()
+async def _run(build: Callable[[], Daemon]) -> int:
+    daemon = build()
+    await daemon.run()
+    return daemon.exit_code

@@ -136,6 +136,11 @@ def _driver_version() -> str | None:
         return None
 
 
+def reason_for(code: int) -> Reason:
+    """Why one call has no answer, by its ``nvmlReturn_t``."""
+    return _CALL_REASONS.get(code, Reason.DRIVER_ERROR)
+
+
 def _node(call: str) -> Any:
     try:
         return getattr(pynvml, call)()
@@ -223,7 +228,7 @@ class NvmlGpu:
             raise _library_down(code, call)
         if code in _GPU_FAULTS:
             raise self._down(*_GPU_FAULTS[code], code)
-        reason = _CALL_REASONS.get(code, Reason.DRIVER_ERROR)
+        reason = reason_for(code)
         if reason in REMEMBER_SECONDS:
             self._refused[key] = reason, self._clock() + REMEMBER_SECONDS[reason]
         return reason

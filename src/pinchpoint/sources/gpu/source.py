@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import structlog
@@ -16,12 +16,16 @@ import structlog
 from pinchpoint.snapshot import Absence, GpuReading, Reason, SourceReport
 from pinchpoint.sources.gpu import nvml
 from pinchpoint.sources.gpu.announcer import Announcer
+from pinchpoint.sources.gpu.events import EventWatch
+from pinchpoint.sources.gpu.hold import Hold, open_device_files
+from pinchpoint.sources.gpu.kernel_log import KernelLog
 from pinchpoint.sources.gpu.nvml import LibraryDownError
 from pinchpoint.sources.gpu.pci import count_nvidia_gpus
 from pinchpoint.sources.gpu.roster import Roster
 from pinchpoint.sources.gpu.settings import GpuSettings
 from pinchpoint.sources.gpu.throttle import ThrottleLedger
 from pinchpoint.sources.gpu.worker import Worker
+from pinchpoint.sources.gpu.xids import XidLedger
 
 log = structlog.get_logger(__name__)
 
@@ -43,6 +47,12 @@ class GpuSource:
         self._workers: tuple[Worker, ...] = ()
         self._ledgers: dict[str, ThrottleLedger] = {}
         self._roster, self._announcer = Roster(), Announcer()
+        self._xids = XidLedger()
+        self._kernel_log = KernelLog(settings.kernel_log, self._xids, clock)
+        self._events: EventWatch | None = None
+        self._hold = Hold()
+        self._worked = False  # NVML has been up in this process
+        self._outdated: str | None = None
         self._visible: int | None = None
         self._on_the_bus: int | None = None
         self._last_success: tuple[float, float] | None = None  # a reading's time: monotonic, Unix
@@ -57,10 +67,12 @@ class GpuSource:
         """Begin to observe. Returns at once."""
         if self._settings.enabled:
             self._thread.start()
+            self._kernel_log.start()
 
     def stop(self) -> None:
         """End within half a second. A call that hangs is left behind in its daemon thread, and NVML open with it."""
         self._ending.set()
+        self._kernel_log.end()
         for worker in self._workers:
             worker.end()
         if self._thread.is_alive():
@@ -80,7 +92,35 @@ class GpuSource:
                 if view is None
             )
         self._announcer.tell(gpus, absence)
-        return gpus, (absence,) if absence else starting
+        gpus = tuple(self._xids.onto(gpu, self._untold(gpu.uuid, now)) for gpu in gpus)
+        absences = (absence,) if absence else starting
+        return gpus, (*absences, log_absence) if (log_absence := self._kernel_log.absence) else absences
+
+    def pause(self) -> None:
+        """Have NVML shut down once the calls in progress have returned, and keep it down until ``resume``.
+
+        Returns at once: ``held_by`` tells when it is done.
+        """
+        self._hold.pause(self._clock())
+
+    def resume(self) -> None:
+        """Start NVML again, as a new generation. Returns at once."""
+        self._hold.resume()
+
+    def held_by(self, now: float) -> str | None:
+        """What keeps this process from having let go of the driver, for people; ``None`` once it has."""
+        if self._hold.taken:
+            hung = [view.detail for worker in self._workers if worker.hung(now) and (view := worker.view(now))]
+            if (init := self._init_hangs(now)) is not None:
+                hung.append(init.detail)
+            return "; ".join(hung) or "NVML is open; calls are in progress"
+        files = open_device_files()
+        return f"this process still has {', '.join(files)} open, which only its end closes" if files else None
+
+    @property
+    def library_outdated(self) -> str | None:
+        """Why only a new process can read the GPUs again: the driver was upgraded under this one."""
+        return self._outdated
 
     def report(self, now: float) -> SourceReport:
         """Up while one GPU is; the duration is that of the slowest GPU's last cycle."""
@@ -107,17 +147,31 @@ class GpuSource:
         return self._on_the_bus if self._settings.gpus_expected is None else self._settings.gpus_expected
 
     def _absence_at(self, now: float) -> Absence | None:
+        since, limit = self._hold.paused_at, self._settings.deadline_seconds
+        overdue = since is not None and (not self._hold.taken or now - since > limit)
+        if since is not None and overdue and (holder := self.held_by(now)):
+            return Absence("gpu", Reason.HUNG, f"a pause was asked for and can't be done: {holder}", since)
+        return self._init_hangs(now) or self._absence
+
+    def _init_hangs(self, now: float) -> Absence | None:
         began, limit = self._starting_since, self._settings.deadline_seconds
-        if began is not None and now - began > limit:
-            detail = (
-                f"nvmlInit has not returned within {limit:g} s; look for an Xid in dmesg, the node may need a reboot"
-            )
-            return Absence("gpu", Reason.HUNG, detail, began)
-        return self._absence
+        if began is None or now - began <= limit:
+            return None
+        detail = f"nvmlInit has not returned within {limit:g} s; look for an Xid in dmesg, the node may need a reboot"
+        return Absence("gpu", Reason.HUNG, detail, began)
+
+    def _untold(self, uuid: str, now: float) -> Reason | None:
+        """Why Xids of this GPU may be missed."""
+        if self._kernel_log.following or self._events is None:
+            return None
+        return self._events.trouble(uuid, now)
 
     def _run(self) -> None:
         backoff = FIRST_BACKOFF_SECONDS
         while not self._ending.is_set():
+            if not self._hold.take():
+                self._rest()
+                continue
             began = self._clock()
             self._on_the_bus = max(self._on_the_bus or 0, count_nvidia_gpus(self._sysfs) or 0) or None
             try:
@@ -125,13 +179,34 @@ class GpuSource:
                 continue
             except LibraryDownError as fault:
                 self._give_up(fault.reason, fault.detail)
+                if self._worked and fault.reason is Reason.DRIVER_MISMATCH:
+                    self._outdated = fault.detail
             except Exception:  # the thread's one guard: a defect of ours must not end the observation of every GPU
                 log.exception("supervising NVML failed")
                 self._give_up(Reason.ERROR, "a defect of pinchpoint; see its log")
+            finally:
+                self._hold.drop()
             lasted = self._clock() - began > self._settings.retry_seconds
             backoff = min(FIRST_BACKOFF_SECONDS if lasted else backoff, self._settings.retry_seconds)
-            self._ending.wait(backoff)
+            self._wait(backoff)
             backoff *= 2
+
+    def _wait(self, seconds: float) -> None:
+        """Until then, or the end, or a pause."""
+        until = self._clock() + seconds
+        while (left := until - self._clock()) > 0 and self._hold.paused_at is None:
+            if self._ending.wait(min(left, WATCH_SECONDS)):
+                return
+
+    def _rest(self) -> None:
+        """NVML is down on request; until it is resumed."""
+        self._visible, since = None, self._hold.paused_at or self._clock()
+        detail = "NVML is shut down on request; pinchpoint gpu resume (POST /-/gpu/resume) starts it again"
+        self._absence = Absence("gpu", Reason.PAUSED, detail, since)
+        while self._hold.paused_at is not None:
+            if self._ending.wait(WATCH_SECONDS):
+                return
+        self._absence = Absence("gpu", Reason.STARTING, "NVML is being started again", self._clock())
 
     def _give_up(self, reason: Reason, detail: str) -> None:
         self._starting_since, self._visible = None, 0
@@ -151,25 +226,47 @@ class GpuSource:
             Worker(index, driver, self._settings, self._clock, self._ledger, previous.get(index))
             for index in range(count)
         )
-        self._visible, self._starting_since, self._absence = count, None, None
+        began = self._starting_since
+        self._events = EventWatch(lambda: self._read_since(began), self._xids, self._settings, self._clock)
+        self._worked, self._starting_since, self._outdated = True, None, None
         try:
+            if self._absence:
+                self._await_first_cycles(previous)
+            self._visible, self._absence = count, None
             self._watch(count)
         finally:
             self._retire()
 
+    def _read_since(self, began: float) -> Iterator[GpuReading]:
+        """What the GPUs' threads have read since then; nothing of one that hangs."""
+        now = self._clock()
+        for worker in self._workers:
+            if (latest := worker.latest) and latest.at >= began and not worker.hung(now):
+                yield latest
+
+    def _await_first_cycles(self, previous: Mapping[int, GpuReading | None]) -> None:
+        """What a former generation read is too old to be told now, and no sign that a GPU hangs."""
+        limit = self._clock() + self._settings.deadline_seconds
+        while self._clock() < limit and any(
+            worker.latest and worker.latest is previous.get(worker.index) and not worker.library_fault
+            for worker in self._workers
+        ):
+            if self._ending.wait(0.01):
+                return
+
     def _watch(self, count: int) -> None:
-        """Until the end, a fault of NVML as a whole, another number of GPUs, or a while in which no GPU answered.
+        """Until the end, a pause, a fault of NVML, another number of GPUs, or a while in which no GPU answered.
 
         The latter two wait for a GPU that hangs: NVML can't be shut down under it without blanking the others.
         """
         look_again = self._clock() + self._settings.retry_seconds
-        while not self._ending.wait(WATCH_SECONDS):
+        while not self._ending.wait(WATCH_SECONDS) and self._hold.paused_at is None:
             for worker in self._workers:
                 if fault := worker.library_fault:
                     self._give_up(fault.reason, fault.detail)
                     raise fault
             now = self._clock()
-            if now < look_again or any(worker.hung(now) for worker in self._workers):
+            if now < look_again or any(thread.hung(now) for thread in self._threads()):
                 continue
             look_again = now + self._settings.retry_seconds
             views = [worker.view(now) for worker in self._workers]
@@ -185,15 +282,18 @@ class GpuSource:
         return self._visible
 
     def _retire(self) -> None:
-        """End the workers, then NVML, once none of them is inside a call; if the source ends, only if that is soon."""
-        for worker in self._workers:
-            worker.end()
+        """End the threads, then NVML, once none of them is inside a call; if the source ends, only if that is soon."""
+        for thread in self._threads():
+            thread.end()
         patience = time.monotonic() + FAREWELL_SECONDS / 2
-        while not all(worker.ended() for worker in self._workers):
+        while not all(thread.ended() for thread in self._threads()):
             if self._ending.is_set() and time.monotonic() > patience:
                 return
             time.sleep(0.01)
         nvml.shutdown()
+
+    def _threads(self) -> tuple[Worker | EventWatch, ...]:
+        return (*self._workers, self._events) if self._events else self._workers
 
     def _ledger(self, uuid: str) -> ThrottleLedger:
         return self._ledgers.setdefault(uuid, ThrottleLedger(self._settings.fresh_for_seconds))
