@@ -39,8 +39,9 @@ def _state(scene: Scene) -> Iterable[Sample]:
 
 
 def _paused(scene: Scene) -> Iterable[Sample]:
-    absence = scene.snapshot.absence("gpu")
-    return [((), absence is not None and absence.reason is Reason.PAUSED)]
+    if absence := scene.snapshot.absence("gpu"):
+        return [((), absence.reason is Reason.PAUSED)]
+    return [((), 0.0)] if scene.snapshot.gpus else []
 
 
 def _links(scene: Scene) -> Iterable[Sample]:

@@ -48,7 +48,8 @@ class XidLedger:
         """One error of a GPU (its UUID, or its PCI address), seen at ``at`` by ``source``."""
         with self._lock:
             who = self._uuids.get(gpu, gpu)
-            if who not in self._counts and len(self._counts) >= MAX_GPUS:
+            stranger = source == KERNEL and gpu not in self._uuids
+            if stranger and who not in self._counts and len(self._counts) >= MAX_GPUS:
                 return
             counts = self._counts.setdefault(who, {})
             codes = {xid for xid, _ in counts}
