@@ -87,9 +87,12 @@ class GpuSettings(BaseModel):
         """The pause token, from where it is kept. Reads ``pause_token_file``. Raises ValueError."""
         if self.pause_token is not None and self.pause_token_file is not None:
             raise ValueError("pause_token and pause_token_file are both given; keep one")
-        if self.pause_token is None and self.pause_token_file is None:
+        if self.pause_token_file is not None:
+            text = _read_token(self.pause_token_file)
+        elif self.pause_token is not None:
+            text = self.pause_token.get_secret_value()
+        else:
             return None
-        text = self.pause_token.get_secret_value() if self.pause_token else _read_token(self.pause_token_file)
         if len(text) < SHORTEST_TOKEN or not text.isascii() or not text.isprintable() or " " in text:
             raise ValueError(
                 f"the pause token is no single word of {SHORTEST_TOKEN} or more ASCII characters; "
@@ -110,8 +113,7 @@ class GpuSettings(BaseModel):
         return self.stale_after_seconds or max(3 * self.interval_seconds, self.interval_seconds + self.deadline_seconds)
 
 
-def _read_token(path: Path | None) -> str:
-    assert path is not None
+def _read_token(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return file.read(MAX_TOKEN_FILE_BYTES).decode().strip()
