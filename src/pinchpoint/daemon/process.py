@@ -32,10 +32,14 @@ def live(build: Callable[[], Daemon]) -> NoReturn:
     except ListenError as error:
         sys.stderr.write(f"pinchpoint: {error}\n")
         code = 2
+    except OSError as error:  # too few file descriptors even for an event loop
+        sys.stderr.write(f"pinchpoint: can't start: {error.strerror or error}\n")
+        code = 2
     except KeyboardInterrupt:
         code = 130
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):  # a full disk, a pipe without a reader
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(code)
 
 
