@@ -80,20 +80,26 @@ async def _watch(urls: list[str], seconds: float) -> "tuple[Sequence[EngineTarge
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TimeRemainingColumn
 
-    from pinchpoint.config import Settings
+    from pinchpoint.config import ConfigError, load
     from pinchpoint.daemon.board import Board
     from pinchpoint.daemon.node import this_node
     from pinchpoint.sources.discovery import find_engines
     from pinchpoint.sources.engine import EngineScraper, open_session
     from pinchpoint.sources.engine.settings import EngineSettings
 
-    settings = Settings()
+    try:
+        settings = load()
+    except ConfigError as error:
+        fail(str(error))
     node = this_node(settings)
     board = Board(settings, node.gpus, node.links)
     snapshots: list[Snapshot] = []
     async with open_session() as session:
         try:
-            given = [EngineSettings(name=url.split("://")[-1].rstrip("/"), url=url).target() for url in urls]
+            given = [
+                EngineSettings(name=url.split("://")[-1].rstrip("/")[:100] or "engine", url=url).target()
+                for url in urls
+            ]
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             fail(f"{first['msg'].removeprefix('Value error, ')}")
@@ -161,9 +167,8 @@ def _print(answer: dict[str, Any]) -> None:
     console = Console(highlight=False)
     for one in ([answer] if "class" in answer else []) + list(answer.get("engines", {}).values()):
         helps = {True: "yes", False: "no", None: "can't tell"}[one["more_gpus_help"]]
-        console.print(
-            f"[bold]{one['engine']}: {one['class']}[/bold]  (confidence {one['confidence']:.0%})", soft_wrap=True
-        )
+        console.print(f"{one['engine']}: {one['class']}", style="bold", markup=False, soft_wrap=True, end="")
+        console.print(f"  (confidence {one['confidence']:.0%})", soft_wrap=True)
         console.print(f"  {one['why']}", markup=False, soft_wrap=True)
         for title, lines in (
             ("evidence", [fact["text"] for fact in one["evidence"]]),

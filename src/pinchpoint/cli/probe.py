@@ -43,7 +43,7 @@ def probe(
         if "://" not in target:
             known = f"configured are: {', '.join(configured) or 'none'}"
             fail(f"{target}: neither a URL nor a configured target ({known}); write http://HOST:PORT")
-        given: dict[str, Any] = {"name": target, "url": target, "model": model}
+        given: dict[str, Any] = {"name": target[:63], "url": target, "model": model}
         if api_key_file:
             given["api_key_file"] = api_key_file
         try:
@@ -97,8 +97,8 @@ def _print_table(readings: Sequence[Any]) -> None:
     table.add_row(
         "stream", *("buffered" if r.buffered else "–" if r.ttft_seconds is None else "flows" for r in readings)
     )
-    console = Console()
+    console = Console(highlight=False, markup=False)  # a server's words may look like markup
     console.print(table)
     for reading in readings:
         if reading.remedy:
-            console.print(f"{reading.target}: {reading.detail or reading.outcome}. {reading.remedy}", highlight=False)
+            console.print(f"{reading.target}: {reading.detail or reading.outcome}. {reading.remedy}")
