@@ -1,6 +1,8 @@
 """Writes ticks into a folder."""
 
+import errno
 import json
+import os
 import re
 from collections.abc import Container
 from dataclasses import asdict
@@ -15,6 +17,7 @@ from pinchpoint.snapshot import EngineReading, GpuReading, GpuState, Snapshot
 
 log = structlog.get_logger(__name__)
 
+FILES = ("meta.json", "gpu.jsonl", "host.jsonl", "probe.jsonl")
 MAX_BYTES = 2**30  # a GiB: about half a day of four engines and eight GPUs at a step of 5 s
 
 
@@ -69,7 +72,7 @@ class Recorder:
     def _record(self, snapshot: Snapshot, t: float) -> None:
         new = [reading for reading in snapshot.engines if reading.engine not in self._folders]
         for reading in new:
-            folder = self._folders[reading.engine] = _unused(folder_name(reading.engine), self._engines)
+            folder = self._folders[reading.engine] = _unused(folder_name(reading.engine), {*FILES, *self._engines})
             self._engines[folder] = reading
         if new or t == 0:
             self._put(self._folder / "meta.json", json.dumps(self._meta(snapshot), indent=1))
@@ -98,12 +101,23 @@ class Recorder:
         }
 
     def _put(self, file: Path, text: str) -> None:
+        """All of the file or nothing of it."""
         file.parent.mkdir(exist_ok=True)
-        self._bytes_left -= file.write_bytes(text.encode("utf-8", "replace"))
+        try:
+            self._bytes_left -= file.write_bytes(text.encode("utf-8", "replace"))
+        except OSError:
+            file.unlink(missing_ok=True)
+            raise
 
     def _add(self, name: str, line: dict[str, Any]) -> None:
-        with (self._folder / name).open("ab") as file:
-            self._bytes_left -= file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+        """All of the line or nothing of it: half a line, left by a full disk, would spoil the whole file."""
+        text = json.dumps(line, allow_nan=False).encode() + b"\n"
+        with (self._folder / name).open("ab", buffering=0) as file:
+            before = file.tell()
+            if file.write(text) < len(text):
+                file.truncate(before)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._bytes_left -= len(text)
 
 
 def folder_name(engine: str) -> str:
