@@ -46,11 +46,9 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds) 
     latest = window.latest
     if latest is None:
         return Signals()
-    recent = window.last(thresholds.window_seconds)
-    every = recent.engine(engine)
-    if len(every) < thresholds.min_scrapes:  # rare scrapes, or an engine that is gone: look further back
-        every = window.engine(engine)
-    devices = devices_of(recent.snapshots, engine, every[-1].gpus if every else ())
+    every = window.engine(engine)
+    recent = window.last(thresholds.window_seconds).snapshots
+    devices = devices_of(recent, engine, every[-1].gpus if every else ())
     current = latest.engine(engine)
     if current is None or now - current.at > thresholds.stale_seconds:
         age = now - every[-1].at if every else None
@@ -81,7 +79,7 @@ def _of_one_epoch(every: tuple[EngineReading, ...], oldest: float, at_least: int
 
 
 def _own_probes(window: Window, engine: str, since: float) -> float | None:
-    ours = [probe for probe in window.probes() if probe.engine == engine]
+    ours = window.probes_of(engine)
     return float(sum(probe.at >= since for probe in ours)) if ours else None
 
 
