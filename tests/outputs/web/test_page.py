@@ -19,7 +19,7 @@ from pinchpoint.outputs.web.words import SEVERITIES, reason_in_words, throttle_i
 from pinchpoint.snapshot import Reason, ThrottleReason
 from tests.outputs.web import scenes
 
-LATE = "our own event loop was late, latencies dropped"
+LATE = "our own event loop was late, so no TTFT was taken"
 VOID = {"meta", "link"}
 
 
@@ -184,7 +184,7 @@ def test_a_quantile_below_the_lowest_bucket_is_shown_as_its_bound() -> None:
     verdict = scenes.healthy().verdicts["chat"]
     texts = read(scenes.scene(scenes.fast(), [verdict])).texts
     bound = "≤\N{NO-BREAK SPACE}10.0\N{NO-BREAK SPACE}ms"
-    assert f"p50 {bound} · p95 {bound}" in texts
+    assert {f"p50 {bound}", f"p95 {bound}"} <= set(texts)
 
 
 def test_the_first_seconds_are_neutral_and_no_outage() -> None:

@@ -49,7 +49,7 @@ def _heading(engine: EngineView, now: float) -> Html:
         el(
             "p",
             el("code", engine.bottleneck.value) if engine.bottleneck and not engine.starting else None,
-            el("span", f"for {since}") if since else None,
+            el("span", f"for {since}") if since and not engine.starting else None,
             class_="meta",
         ),
     )
@@ -194,16 +194,16 @@ def _latency(label: str, title: str, seen: Objective | None, late: bool) -> Html
     """What is judged in large, so that the figure that is red is the one that is over."""
     if seen is None:
         return el("div", el("dt", label, title=title), el("dd", el("b", units.UNKNOWN)))
-    told = [f"p50 {units.quantile(seen.p50)}"]
+    told = [el("span", f"p50 {units.quantile(seen.p50)}")]
     if seen.judged_by == "mean":
-        told.append(f"p95 {units.quantile(seen.p95)}")
+        told += [Html(" "), el("span", f"p95 {units.quantile(seen.p95)}")]
     slo = f"SLO {units.latency(seen.slo_seconds)}"
     by = el("small", seen.judged_by) if seen.judged_seconds is not None else None
     return el(
         "div",
         el("dt", label, title=title),
         el("dd", el("b", units.latency(seen.judged_seconds)), " ", by, class_="over" if late else None),
-        el("dd", " · ".join(told), class_="small"),
+        el("dd", told, class_="small quantiles"),
         el("dd", f"over {slo}" if late else slo, class_="small over" if late else "small"),
     )
 

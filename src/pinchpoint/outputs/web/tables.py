@@ -96,8 +96,7 @@ def probes(readings: Sequence[ProbeReading], now: float, promised: Mapping[str, 
         rows.append(_probe(p, now, slo))
         said = [el("b", p.remedy) if p.remedy else None, el("span", p.detail) if p.detail else None, _missed(p, slo)]
         if any(said):
-            spaced = [(one, " ") for one in said if one is not None]
-            rows.append(el("tr", el("td", spaced, colspan=5, class_="remedy"), class_="note"))
+            rows.append(el("tr", el("td", said, colspan=5, class_="remedy"), class_="note"))
     heads = ("Target", "TTFT", "TPOT", "In all", "Result")
     return el(
         "section",
