@@ -147,8 +147,8 @@ def _kv_cache(engine: EngineView, now: EngineReading) -> Html:
 
 def _on_the_line(engine: EngineView) -> str:
     if engine.calm:
-        return "nobody waits for room yet, but the next burst will, so it pages after five minutes."
-    return "it pages after five minutes."
+        return "nobody waits for room yet, but the next burst will, so it pages if it lasts."
+    return "it pages if it lasts."
 
 
 def _requests(now: EngineReading, past: History) -> Html:

@@ -55,7 +55,7 @@ def history(window: Window, engine: str) -> History:
     steps: list[list[EngineReading]] = [[] for _ in range(int(span / STEP_SECONDS))]
     for at, reading in seen:
         back = int((end - at) / STEP_SECONDS)
-        if back < len(steps) and reading not in steps[-1 - back][-1:]:  # one scrape serves many ticks
+        if back < len(steps) and not (steps[-1 - back] and steps[-1 - back][-1] is reading):  # one scrape, many ticks
             steps[-1 - back].append(reading)
     return History(
         step_seconds=STEP_SECONDS,
