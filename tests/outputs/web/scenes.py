@@ -374,6 +374,6 @@ def published(shown: Scene) -> Published:
     """A scene with stand-ins for its metrics."""
     return Published(
         scene=shown,
-        text=Rendered(b"pinchpoint_up 1\n", b"\x1f\x8bTEXT"),
-        openmetrics=Rendered(b"pinchpoint_up 1\n# EOF\n", b"\x1f\x8bOPENMETRICS"),
+        text=Rendered(b"pinchpoint_up 1\n"),
+        openmetrics=Rendered(b"pinchpoint_up 1\n# EOF\n"),
     )
