@@ -1,13 +1,24 @@
 """The commands: the answer on stdout, everything else on stderr, exit codes that a script can read."""
 
+import http.server
 import json
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from pinchpoint import __version__
 from pinchpoint.cli import app
+from pinchpoint.outputs.recorder import Recorder
+from pinchpoint.snapshot import Absence, Reason, Snapshot
+from tests.outputs.exposition.scenes import engine
 
 RECORDINGS = Path("tests/data/vllm-real")
 
@@ -16,12 +27,18 @@ def pinchpoint(*arguments: str) -> Result:
     return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
 
 
+def of_its_own(*arguments: str, stdout: IO[str] | int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    command = [sys.executable, "-m", "pinchpoint", *arguments]
+    return subprocess.run(command, check=False, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
+
+
 def test_version_and_help_answer() -> None:
     assert pinchpoint("--version").stdout == f"pinchpoint {__version__}\n"
     listing = pinchpoint("--help").stdout
     for command in ("run", "demo", "diagnose", "probe", "check-config", "rules", "dashboards"):
         assert command in listing
-        assert "Example:" in pinchpoint(command, "--help").stdout, f"{command} --help shows no example"
+        assert "Example" in pinchpoint(command, "--help").stdout, f"{command} --help shows no example"
     for command in ("pause", "resume"):
         assert "Example:" in pinchpoint("gpu", command, "--help").stdout, f"gpu {command} --help shows no example"
 
@@ -80,6 +97,63 @@ def test_replicas_in_folders_give_one_answer_and_each_replica_its_own() -> None:
     assert list(answer["engines"]) == ["engine-0", "engine-1", "engine-2", "engine-3"]
 
 
+def test_services_that_were_recorded_side_by_side_each_have_their_answer_and_no_other(tmp_path: Path) -> None:
+    now = [replace(engine(name), at=5.0) for name in ("chat", "rag")]
+    gone = Absence("engine/gone", Reason.CONNECT_REFUSED, "engine gone at http://h:1: refused", 0.0)
+    recorder = Recorder(tmp_path / "r", 5.0)
+    for step in range(4):
+        engines = tuple(replace(reading, at=5.0 * step) for reading in now)
+        recorder.write(Snapshot(at=5.0 * step, engines=engines, absences=(gone,)))
+    result = pinchpoint("diagnose", "--replay", str(tmp_path / "r"), "--json")
+    answer = json.loads(result.stdout)
+    assert answer.keys() == {"engines"}
+    assert list(answer["engines"]) == ["chat", "gone", "rag"]
+    assert answer["engines"]["gone"]["class"] == "no_data"
+    assert "refused" in answer["engines"]["gone"]["why"]
+    assert result.exit_code == 1
+    text = pinchpoint("diagnose", "--replay", str(tmp_path / "r")).stdout
+    assert [line.split(":")[0] for line in text.splitlines() if not line.startswith(" ")] == ["chat", "gone", "rag"]
+
+
+def test_a_recorded_engine_that_never_answered_is_no_data_with_its_reason(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "r", 1.0)
+    for second in range(3):
+        refused = Absence("engine/chat", Reason.CONNECT_REFUSED, "engine chat at http://h:1: nobody listens", 0.0)
+        recorder.write(Snapshot(at=float(second), absences=(refused,)))
+    result = pinchpoint("diagnose", "--replay", str(tmp_path / "r"), "--json")
+    answer = json.loads(result.stdout)
+    assert (answer["engine"], answer["class"], result.exit_code) == ("chat", "no_data", 1)
+    assert "nobody listens" in answer["why"]
+
+
+def test_a_url_that_is_none_is_named(tmp_path: Path) -> None:
+    for command in ("diagnose", "probe"):
+        result = pinchpoint(command, "ftp://user:hunter2@host")
+        assert result.exit_code == 2
+        assert result.stderr.startswith("pinchpoint: ftp://***@host: is no http:// or https:// URL"), result.stderr
+
+
+def test_a_variable_that_is_wrong_is_a_line_for_diagnose_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PINCHPOINT_TICK_SECONDS", "soon")
+    result = pinchpoint("diagnose", "http://127.0.0.1:9")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1), result.output
+    assert "environment PINCHPOINT_TICK_SECONDS" in result.stderr
+
+
+def test_a_folder_to_record_into_that_holds_something_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "old.prom").write_text("")
+    result = pinchpoint("run", "--record", str(tmp_path))
+    assert result.exit_code == 2
+    assert result.stderr == f"pinchpoint: --record {tmp_path}: is not empty; name a folder that is empty or new\n"
+
+
+def test_each_example_of_a_help_stands_on_its_own_line() -> None:
+    lines = [line.strip() for line in pinchpoint("diagnose", "--help").stdout.splitlines()]
+    examples = [line for line in lines if line.startswith("pinchpoint")]
+    assert len(examples) == 2
+    assert all(example.count("pinchpoint") == 1 for example in examples)
+
+
 def test_diagnose_of_nothing_is_one_line_and_exit_2(tmp_path: Path) -> None:
     for arguments in (["--replay", str(tmp_path)], ["--replay", str(tmp_path / "absent")], ["ftp://x"]):
         result = pinchpoint("diagnose", *arguments)
@@ -135,6 +209,8 @@ def test_probe_of_nobody_says_what_to_do_and_is_bad_news() -> None:
     assert reading["outcome"] == "connect_refused"
     assert reading["remedy"]
     assert "ttft_seconds" not in reading
+    assert "connection" not in reading
+    assert abs(reading["at"] - time.time()) < 60, "Unix time"
 
 
 @pytest.mark.parametrize(("command", "folder"), [("rules", "alerts"), ("dashboards", "grafana/dashboards")])
@@ -146,3 +222,47 @@ def test_generated_files_are_the_committed_ones(tmp_path: Path, command: str, fo
         assert (tmp_path / path).read_text() == next(
             Path(folder.split("/", maxsplit=1)[0]).rglob(path.name)
         ).read_text()
+
+
+def test_a_server_that_speaks_in_markup_is_printed_as_it_speaks() -> None:
+    class Server(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b'{"error": {"message": "[/red] no [bold]such[/bold] door"}}'
+            self.send_response(401)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Server) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        result = of_its_own("probe", f"http://127.0.0.1:{server.server_port}/[/bold]")
+        server.shutdown()
+    assert result.returncode == 1
+    assert "[/red] no [bold]such[/bold] door" in " ".join(result.stdout.split())
+
+
+def test_a_recording_in_a_folder_named_like_markup_is_explained(tmp_path: Path) -> None:
+    folder = shutil.copytree(RECORDINGS / "a-fresh", tmp_path / "[bold] [red]")
+    assert "[bold] [red]: idle" in pinchpoint("diagnose", "--replay", str(folder)).stdout
+
+
+def test_a_url_longer_than_a_name_may_be_is_probed() -> None:
+    result = of_its_own("probe", "http://127.0.0.1:1/" + "a" * 200, "--json")
+    assert json.loads(result.stdout)[0]["outcome"] == "connect_refused"
+
+
+def test_diagnose_with_a_bad_variable_is_one_line_and_exit_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PINCHPOINT_TICK_SECONDS", "soon")
+    result = pinchpoint("diagnose", "http://127.0.0.1:1")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("pinchpoint: environment PINCHPOINT_TICK_SECONDS: tick_seconds: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_an_answer_for_which_the_disk_has_no_room_is_one_line_and_exit_2() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = of_its_own("diagnose", "--replay", str(RECORDINGS / "a-fresh"), "--json", stdout=full)
+    assert (ended.returncode, ended.stderr) == (2, "pinchpoint: No space left on device\n")

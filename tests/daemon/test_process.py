@@ -1,6 +1,7 @@
 """The daemon as a process: what a SIGTERM, a hung driver, a taken port, a bad file and a sick engine do to it."""
 
 import http.server
+import os
 import socket
 import statistics
 import subprocess
@@ -216,6 +217,8 @@ def test_a_sick_engine_is_down_with_its_reason_and_everything_else_goes_on(
         rss_bytes = daemon.series("process_resident_memory_bytes")[0]
         assert rss_bytes < 200e6, "a 100 MB body must not be kept"
         assert daemon.log.count('msg="engine lost"') == len(REASONS), "one line on loss, not one per scrape"
+        changes = [line for line in daemon.log.splitlines() if 'msg="bottleneck changes"' in line]
+        assert sum(" engine=html from=none to=no_data why=" in line for line in changes) == 1, changes
         assert daemon.terminate()[0] < 2.0
         assert "Traceback" not in daemon.log
 
@@ -246,3 +249,52 @@ def test_a_reload_takes_new_engines_and_a_bad_file_changes_nothing(
             assert answer.status == 200
         daemon.wait_for_series("pinchpoint_config_last_reload_successful", 1.0)
         assert daemon.terminate()[0] < 2.0
+
+
+def test_a_storm_of_hangups_is_few_reloads_and_the_last_file_holds(tmp_path: Path, config: Path) -> None:
+    with RunningDaemon(tmp_path, "--config.file", str(config)) as daemon:
+        daemon.wait_for_series("pinchpoint_config_last_reload_successful", 1.0)
+        for _ in range(200):
+            daemon.hang_up()
+        config.write_text("engines: {targets: [{name: last, url: 'http://127.0.0.1:9'}]}\n")
+        daemon.hang_up()
+        daemon.wait_for_series("pinchpoint_engine_up", 0.0, engine="last")
+        assert daemon.log.count('msg="configuration reloaded"') < 100
+        assert daemon.terminate()[0] < 2.0
+        assert "Traceback" not in daemon.log
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "1>&-", "0<&- 1>&- 2>&-", ">/dev/full 2>&1"])
+def test_it_lives_and_ends_well_without_standard_streams(tmp_path: Path, config: Path, closed: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    start = (
+        f"exec {sys.executable} -m pinchpoint run --config.file {config} --web.listen-address 127.0.0.1:{port} {closed}"
+    )
+    process = subprocess.Popen(["sh", "-c", start])
+    try:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and process.poll() is None:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/-/ready", timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        process.terminate()
+        assert process.wait(5) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_sigterm_ends_it_though_every_thread_for_files_hangs(tmp_path: Path, config: Path, nvml: FakeNvml) -> None:
+    os.mkfifo(tmp_path / "key")  # reading it waits for a writer, as reading from a dead file server would
+    targets = ", ".join(
+        f"{{name: t{n}, url: 'http://127.0.0.1:1', api_key_file: {tmp_path / 'key'}, interval_seconds: 1}}"
+        for n in range(40)
+    )
+    config.write_text(f"discovery: {{loopback: false}}\nprobes: {{targets: [{targets}]}}\n")
+    with RunningDaemon(tmp_path, "--config.file", str(config), env=nvml.env()) as daemon:
+        daemon.wait_for(daemon.samples, "the first tick")
+        seconds, code = daemon.terminate()
+        assert (code, seconds < 2.0) == (0, True), seconds

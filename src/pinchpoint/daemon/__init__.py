@@ -1,8 +1,8 @@
 """The life of the process: build → observe, decide, tell → drain → stop.
 
 Reads like a table of contents: ``observing`` keeps the sources' jobs in step with the settings, ``board`` holds their
-last readings, ``deciding`` turns a snapshot into verdicts, ``telling`` renders and publishes. Is not: a source, a rule
-or an output.
+last readings, ``deciding`` turns a snapshot into verdicts, ``telling`` renders and publishes, ``announcing`` logs each
+change of class, ``reloading`` takes a new configuration. Is not: a source, a rule or an output.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from urllib.parse import urlsplit
 import structlog
 
 from pinchpoint import __version__, logs
-from pinchpoint.config import ConfigError, Settings
+from pinchpoint.config import Settings
+from pinchpoint.daemon.announcing import Announcer
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.deciding import Decider
 from pinchpoint.daemon.gpu_switch import HoldsDriver, gpu_switch
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.node import Node, this_node
 from pinchpoint.daemon.observing import Observer
+from pinchpoint.daemon.reloading import Reloader
 from pinchpoint.daemon.telling import Teller
 from pinchpoint.outputs.recorder import Recorder
 from pinchpoint.outputs.web import WebServer
 from pinchpoint.scheduler import Scheduler
-from pinchpoint.snapshot import SelfReport, SourceReport
+from pinchpoint.snapshot import EngineTarget, SelfReport, SourceReport
 
 log = structlog.get_logger(__name__)
 
@@ -51,12 +53,8 @@ class Daemon:
         self.settings = settings
         self.node = node or this_node(settings)
         self.recorder = recorder
-        self._load_settings = load_settings
         self._clock = clock
         self._started_unix = time.time()
-        self._reloaded_unix = self._started_unix
-        self._reload_ok = True
-        self._reload_lock = asyncio.Lock()
         self._stopping = asyncio.Event()
         self.scheduler = Scheduler()
         self.lag = LoopLag(clock)
@@ -64,13 +62,17 @@ class Daemon:
         self.observer = Observer(self.scheduler, self.board, self.node.host, self.lag, clock, self._own_ports)
         self.decider = Decider(settings)
         self.teller = Teller()
-        self.web = WebServer(
-            settings.web, self.teller.published, self.reload, gpu_switch(self.node.gpus, settings, clock)
-        )
+        self.announcer = Announcer()
+        self.reloader = Reloader(load_settings, self._take)
+        switch = gpu_switch(self.node.gpus, settings, clock)
+        self.web = WebServer(settings.web, self.teller.published, self.reloader.reload, switch)
         self.exit_code = 0
 
     async def run(self) -> None:
-        """Lives until ``stop`` is called or a signal comes. Raises the web server's error when its port is taken."""
+        """Lives until ``stop`` is called or a signal comes.
+
+        Raises the web server's error when its port is taken, ``ConfigError`` when a token file has gone meanwhile.
+        """
         await self.web.start()  # first of all: a slow driver or engine must not delay /-/healthy
         log.info("pinchpoint is up", version=__version__, urls=" ".join(self.web.addresses))
         self._listen_to_signals()
@@ -78,10 +80,8 @@ class Daemon:
             self.lag.start()
             self.scheduler.start()
             self.node.gpus.start()
-            await self.observer.apply(self.settings)
-            self.scheduler.every("tick", self.settings.tick_seconds, self.tick, first_run_at_once=True)
-            if self.recorder:
-                self.scheduler.every("record", self.settings.tick_seconds, self.record)
+            await self.reloader.begin(self.settings)
+            self._tick_every(self.settings.tick_seconds, first_run_at_once=True)
             await self._stopping.wait()
         finally:
             await self._drain()
@@ -96,7 +96,8 @@ class Daemon:
         """Observe what the sources have, decide and render in the deciding thread, publish."""
         now, unix_offset = self._clock(), time.time() - self._clock()
         snapshot, sources = self.board.snapshot(now, unix_offset)
-        await self.teller.tell(self.decider, snapshot, self._report(sources), unix_offset)
+        scene = await self.teller.tell(self.decider, snapshot, self._report(sources), unix_offset)
+        self.announcer.announce(scene, self.settings.diagnosis.min_scrapes)
         self._end_if_outdated()
 
     async def record(self) -> None:
@@ -105,28 +106,20 @@ class Daemon:
         if self.recorder and published:
             await asyncio.to_thread(self.recorder.write, published.scene.snapshot)
 
-    async def reload(self) -> str | None:
-        """Takes the configuration anew. A bad one changes nothing: returns its mistakes, ``None`` when all is well."""
-        async with self._reload_lock:
-            try:
-                settings = await asyncio.to_thread(self._load_settings)
-            except ConfigError as error:
-                self._reload_ok = False
-                for problem in error.problems:
-                    log.error("configuration not reloaded, the old one stays", problem=str(problem))
-                return str(error)
-            if settings.web != self.settings.web or settings.gpu != self.settings.gpu:
-                log.warning("changes of web and gpu settings take effect after a restart")
-            logs.set_level(settings.log.level)
-            self.board.settings = settings
-            self.decider.settings = settings
-            await self.observer.apply(settings)
-            if settings.tick_seconds != self.settings.tick_seconds:
-                self.scheduler.every("tick", settings.tick_seconds, self.tick)
-            self.settings = settings
-            self._reload_ok, self._reloaded_unix = True, time.time()
-            log.info("configuration reloaded")
-            return None
+    async def _take(self, settings: Settings, engines: tuple[EngineTarget, ...]) -> None:
+        """Lives by ``settings`` from now on. Nothing here fails, and all of it happens between two ticks."""
+        if settings.web != self.settings.web or settings.gpu != self.settings.gpu:
+            log.warning("changes of web and gpu settings take effect after a restart")
+        if settings.tick_seconds != self.settings.tick_seconds:
+            self._tick_every(settings.tick_seconds)
+        logs.set_level(settings.log.level)
+        self.settings = self.board.settings = self.decider.settings = settings
+        await self.observer.apply(settings, engines)
+
+    def _tick_every(self, seconds: float, *, first_run_at_once: bool = False) -> None:
+        self.scheduler.every("tick", seconds, self.tick, first_run_at_once=first_run_at_once)
+        if self.recorder:
+            self.scheduler.every("record", seconds, self.record)
 
     def _end_if_outdated(self) -> None:
         """A process can't change its NVML library: when the driver was upgraded under it, only a new one can read."""
@@ -143,11 +136,12 @@ class Daemon:
             version=__version__,
             python_version=platform.python_version(),
             simulated=self.node.simulated,
+            tick_seconds=self.settings.tick_seconds,
             started_timestamp_seconds=self._started_unix,
             event_loop_lag_seconds=self.lag.largest_since_last_asked(),
             render_seconds=self.teller.render_seconds,
-            config_last_reload_successful=self._reload_ok,
-            config_last_reload_success_timestamp_seconds=self._reloaded_unix,
+            config_last_reload_successful=self.reloader.successful,
+            config_last_reload_success_timestamp_seconds=self.reloader.succeeded_unix,
             sources=sources,
             jobs=self.scheduler.reports(),
             gpus_expected=self.node.gpus.gpus_expected,
@@ -158,14 +152,7 @@ class Daemon:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
-        self._reloads: set[asyncio.Task[str | None]] = set()
-
-        def on_hangup() -> None:
-            task = loop.create_task(self.reload(), name="reload")
-            self._reloads.add(task)
-            task.add_done_callback(self._reloads.discard)
-
-        loop.add_signal_handler(signal.SIGHUP, on_hangup)
+        loop.add_signal_handler(signal.SIGHUP, self.reloader.ask)
 
     async def _drain(self) -> None:
         log.info("pinchpoint is ending")
@@ -173,5 +160,5 @@ class Daemon:
         self.observer.abandon_probes()
         await asyncio.gather(self.scheduler.drain(DRAIN_SECONDS), self.web.stop())
         await self.observer.close()
-        await asyncio.to_thread(self.node.gpus.stop)
+        self.node.gpus.stop()  # half a second at most; not in a thread, for each of those may hang on a disk
         self.teller.close()

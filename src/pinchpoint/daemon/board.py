@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from pinchpoint.config import Settings
 from pinchpoint.daemon.node import GpuSourceLike
@@ -60,15 +61,23 @@ class Board:
     def put_engine(self, name: str, outcome: EngineReading | Absence, duration: float) -> None:
         if name not in self._engines:  # it was removed while its last scrape was under way
             return
-        self._engines[name] = outcome
+        self._engines[name] = self._dated(outcome, self._engines[name])
         self._measured(f"engine/{name}", outcome.at, duration, succeeded=isinstance(outcome, EngineReading))
+
+    def _dated(self, outcome: EngineReading | Absence, last: EngineReading | Absence) -> EngineReading | Absence:
+        """An absence that goes on counts from where it began, not from the latest attempt."""
+        if isinstance(outcome, EngineReading):
+            return outcome
+        stale = outcome.at - last.at > self.settings.engines.stale_after_seconds
+        return replace(outcome, at=last.at) if stale or isinstance(last, Absence) else outcome
 
     def put_probe(self, reading: ProbeReading, duration: float) -> None:
         if reading.target not in self._totals:
             return
         self._probes[reading.target] = reading
         self._totals[reading.target] = self._totals[reading.target].after(reading)
-        self._measured(f"probe/{reading.target}", reading.at, duration, succeeded=reading.outcome == "ok")
+        # A probe's and the host's own time is when they began.
+        self._measured(f"probe/{reading.target}", reading.at + duration, duration, succeeded=reading.outcome == "ok")
 
     def skip_probe(self, target: str, cause: str) -> None:
         if target in self._totals:
@@ -76,7 +85,7 @@ class Board:
 
     def put_host(self, reading: HostReading, duration: float) -> None:
         self._host = reading
-        self._measured("host", reading.at, duration, succeeded=True)
+        self._measured("host", reading.at + duration, duration, succeeded=True)
 
     def snapshot(self, now: float, unix_offset: float) -> tuple[Snapshot, tuple[SourceReport, ...]]:
         """What is fresh at ``now``, and how each source fares. Waits for nothing."""
@@ -119,10 +128,10 @@ class Board:
                 readings.append(last)
         return tuple(readings), tuple(absences)
 
-    def _measured(self, source: str, at: float, duration: float, *, succeeded: bool) -> None:
+    def _measured(self, source: str, ended: float, duration: float, *, succeeded: bool) -> None:
         self._durations[source] = duration
         if succeeded:
-            self._succeeded[source] = at
+            self._succeeded[source] = ended
 
     def _report(self, source: str, *, up: bool, unix_offset: float) -> SourceReport:
         succeeded = self._succeeded.get(source)

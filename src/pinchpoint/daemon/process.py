@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from pinchpoint.config import ConfigError
 from pinchpoint.daemon import Daemon
 from pinchpoint.outputs.web import ListenError
 
@@ -22,19 +23,23 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 def live(build: Callable[[], Daemon]) -> NoReturn:
     """Builds the daemon inside a new event loop, runs it to its end and ends the process with its exit code.
 
-    A taken port is one line and exit code 2. Leaves by ``os._exit``: a thread that hangs in a driver or on a disk must
-    not keep the process.
+    A taken port, or a token file that is gone, is one line and exit code 2. Leaves by ``os._exit``: a thread that hangs
+    in a driver or on a disk must not keep the process.
     """
     runner = asyncio.Runner(loop_factory=_new_loop)
     try:
         code = runner.run(_run(build))
-    except ListenError as error:
-        sys.stderr.write(f"pinchpoint: {error}\n")
+    except (ListenError, ConfigError) as error:
+        sys.stderr.writelines(f"pinchpoint: {line}\n" for line in str(error).splitlines())
+        code = 2
+    except OSError as error:  # too few file descriptors even for an event loop
+        sys.stderr.write(f"pinchpoint: can't start: {error.strerror or error}\n")
         code = 2
     except KeyboardInterrupt:
         code = 130
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):  # a full disk, a pipe without a reader
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(code)
 
 

@@ -175,6 +175,62 @@ def test_a_service_never_shares_the_name_of_one_of_its_engines(tmp_path: Path):
     assert read_recording(tmp_path / "chat").service == "service"
 
 
+def test_engines_that_are_services_have_no_answer_in_common(tmp_path: Path):
+    engines = [{"name": "a", "engine": {"max_num_seqs": 8}, "slo": {"ttft_seconds": 9}}, {"name": "b"}]
+    root = write(tmp_path / "node", scrapes=0, meta_json={"services": True, "engines": engines, "slo": {}})
+    for name in ("a", "b"):
+        write(root / name)
+    recording = read_recording(root)
+    assert (recording.engines, recording.service) == (("a", "b"), None)
+    a, b = recording.snapshots[-1].engines
+    assert (a.engine, a.facts.max_num_seqs, a.slo.ttft_seconds) == ("a", 8, 9)
+    assert (b.engine, b.facts.max_num_seqs, b.slo) == ("b", None, Slo())
+    write(root, scrapes=0, meta_json={"services": True, "engines": engines[:1]})
+    assert read_recording(root).service == "a"
+
+
+def test_a_gap_in_the_numbers_is_a_gap_in_time(tmp_path: Path):
+    folder = write(tmp_path / "r", scrapes=4, meta_json={"numbered": True})
+    (folder / "000.prom").unlink()
+    (folder / "002.prom").unlink()
+    assert [reading and reading.at for reading in service_readings(read_recording(folder))] == [None, 1, None, 3]
+    (folder / "later.prom").write_text(SCRAPE)
+    assert "name is no number" in mistake(folder)
+    (folder / "later.prom").rename(folder / "999999999999.prom")
+    assert "beyond 0 to" in mistake(folder)
+
+
+def test_a_stamp_says_when_a_scrape_was_made_unless_another_step_is_given(tmp_path: Path):
+    folder = write(tmp_path / "r", scrapes=2, meta_json={"step_seconds": 5})
+    (folder / "001.prom").write_text('# pinchpoint {"at": 4.25}\n' + SCRAPE)
+    assert [r.at for r in service_readings(read_recording(folder)) if r] == [0, 4.25]
+    assert [r.at for r in service_readings(read_recording(folder, 2)) if r] == [0, 2]
+
+
+def test_a_stamp_says_why_there_is_no_scrape(tmp_path: Path):
+    folder = write(tmp_path / "r", scrapes=2, meta_json={"step_seconds": 1})
+    (folder / "001.prom").write_text('# pinchpoint {"at": 0.5, "absent": "timeout", "detail": "no answer"}\n')
+    absence = read_recording(folder).snapshots[1].absence("engine/r")
+    assert absence is not None
+    assert (absence.reason, absence.detail, absence.at) == (Reason.TIMEOUT, "no answer", 0.5)
+
+
+@pytest.mark.parametrize(
+    "stamp", ["", "{", "[]", "1", '{"at": null}', '{"at": 1e999}', '{"at": NaN}', '{"at": 1, "absent": "gremlins"}']
+)
+def test_a_stamp_that_makes_no_sense_is_a_comment(tmp_path: Path, stamp: str):
+    folder = write(tmp_path / "r", scrapes=2, meta_json={"step_seconds": 1})
+    (folder / "001.prom").write_text(f"# pinchpoint {stamp}\n{SCRAPE}")
+    assert [reading and reading.at for reading in service_readings(read_recording(folder))] == [0, 1]
+
+
+def test_a_recording_in_which_nothing_was_seen_says_so(tmp_path: Path):
+    folder = write(tmp_path / "r", scrapes=0, meta_json={"services": True, "engines": []})
+    assert "no engine was seen while it was recorded" in mistake(folder)
+    write(folder, scrapes=0, meta_json={"services": True, "engines": [{"name": "a"}]})
+    assert "ended before its first step" in mistake(folder)
+
+
 def gpu(index: int = 0, **readings: object) -> dict[str, object]:
     return {"gpu": str(index), "uuid": f"GPU-{index}", **readings}
 
@@ -294,3 +350,20 @@ def test_no_bytes_raise_anything_but_the_rooms_own_error(tmp_path_factory: pytes
 def test_the_value_at_a_moment_is_the_newest_that_is_not_too_old(times: list[int], moment: int, age: int):
     fresh = [time for time in times if moment - age <= time <= moment]
     assert Series(tuple(map(float, times)), tuple(times)).at(moment, age) == (max(fresh) if fresh else None)
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "1" + "0" * 5000, "1e999", "NaN"])
+def test_a_number_that_no_reading_can_be_is_unknown(tmp_path: Path, number: str):
+    meta = f'{{"engine": {{"max_num_seqs": {number}, "model_config": {{"num_parameters": {number}}}}}}}'
+    facts = read_recording(write(tmp_path / "r", meta_json=meta)).facts
+    assert facts.max_num_seqs is None
+    assert facts.model_config == {"num_parameters": None}
+
+
+def test_a_pipe_in_the_place_of_a_file_is_refused_without_waiting_for_a_writer(tmp_path: Path):
+    os.mkfifo(write(tmp_path / "r") / "gpu.jsonl")
+    assert "it is a pipe" in mistake(tmp_path / "r")
+
+
+def test_a_step_that_would_lead_beyond_all_numbers_is_refused(tmp_path: Path):
+    assert "at most a day" in mistake(write(tmp_path / "r"), 1e308)

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from aiohttp import hdrs, web
 
 from pinchpoint.outputs.published import OPENMETRICS, TEXT, Published, Rendered
+from pinchpoint.outputs.scene import Scene
 from pinchpoint.outputs.web.negotiation import wants_gzip, wants_openmetrics
 from pinchpoint.outputs.web.page import OLD_SECONDS, page
 from pinchpoint.outputs.web.render_once import RenderOnce
@@ -65,6 +66,8 @@ class Endpoints:
         published = self._published()
         if published is None:
             return _not_yet()
+        if age := _overdue_seconds(published.scene):  # a scrape that fails pages somebody; old figures would not
+            return web.Response(status=503, text=f"the newest tick is {age:.0f} s old; the log says why\n")
         if self._scrapes >= self._settings.max_requests:
             limit = f"{self._settings.max_requests} scrapes are being answered already (web.max_requests)\n"
             return web.Response(status=503, text=limit, headers={hdrs.RETRY_AFTER: "1"})
@@ -72,7 +75,7 @@ class Endpoints:
         rendered, content_type = (published.openmetrics, OPENMETRICS) if openmetrics else (published.text, TEXT)
         self._scrapes += 1
         try:
-            return await _sent(request, _response(request, rendered, content_type))
+            return await _sent(request, await _response(request, rendered, content_type))
         finally:
             self._scrapes -= 1
 
@@ -82,11 +85,9 @@ class Endpoints:
         if published is None:
             return web.Response(text=page(None, telemetry_path=path), content_type="text/html", charset="utf-8")
         scene = published.scene
-        age = time.time() - scene.snapshot.at - scene.unix_offset_seconds
-        # The age is on the page only once it is worth a warning: till then one page serves the whole tick.
-        shown = int(age) if age >= OLD_SECONDS else 0
+        shown = int(_overdue_seconds(scene))
         body = await self._render.body("page", (id(scene), scene.snapshot.at, shown), lambda: page(scene, shown, path))
-        return _response(request, body, _HTML)
+        return await _sent(request, await _response(request, body, _HTML))
 
     async def status(self, request: web.Request) -> web.StreamResponse:
         """Everything on the page, as JSON."""
@@ -138,7 +139,14 @@ class Endpoints:
         if published is None:
             return _not_yet()
         key = (id(published), published.scene.snapshot.at)
-        return _response(request, await self._render.body(kind, key, lambda: _dumps(make(published))), _JSON)
+        body = await self._render.body(kind, key, lambda: _dumps(make(published)))
+        return await _sent(request, await _response(request, body, _JSON))
+
+
+def _overdue_seconds(scene: Scene) -> float:
+    """The age of a scene that has missed three ticks. 0 till then, so that one page serves a whole tick."""
+    age = time.time() - scene.snapshot.at - scene.unix_offset_seconds
+    return age if age >= max(OLD_SECONDS, 3 * scene.self_report.tick_seconds) else 0.0
 
 
 def _dumps(value: object) -> str:
@@ -149,12 +157,15 @@ def _not_yet() -> web.Response:
     return web.Response(status=503, text="the first tick is not done yet\n", headers={hdrs.RETRY_AFTER: "1"})
 
 
-def _response(request: web.Request, rendered: Rendered, content_type: str) -> web.Response:
+async def _response(request: web.Request, rendered: Rendered, content_type: str) -> web.Response:
     zipped = wants_gzip(request.headers.get(hdrs.ACCEPT_ENCODING, ""))
     headers = {hdrs.CONTENT_TYPE: content_type, hdrs.VARY: "Accept, Accept-Encoding", hdrs.CACHE_CONTROL: "no-store"}
     if zipped:
         headers[hdrs.CONTENT_ENCODING] = "gzip"
-    return web.Response(body=rendered.gzipped if zipped else rendered.plain, headers=headers)
+    if not zipped:
+        return web.Response(body=rendered.plain, headers=headers)
+    body = rendered.gzipped() if rendered.is_gzipped else await asyncio.to_thread(rendered.gzipped)
+    return web.Response(body=body, headers=headers)
 
 
 async def _sent(request: web.Request, response: web.Response) -> web.Response:
