@@ -23,9 +23,11 @@ gpu = typer.Typer(help="Have a running pinchpoint let go of the GPUs' driver.", 
 def pause(url: Url = "http://127.0.0.1:10770", token_file: TokenFile = None) -> None:
     """Shut NVML down in a running pinchpoint, so that a GPU can be reset or unbound.
 
-    Exit code 0: it has let go; 1: it has not, the line says why.
+    Exit code 0: it has let go; 1: it has not, the line says why; 2: wrong usage or input.
 
-    Example: pinchpoint gpu pause && nvidia-smi --gpu-reset -i 3; pinchpoint gpu resume
+    \b
+    Example:
+      pinchpoint gpu pause && nvidia-smi --gpu-reset -i 3; pinchpoint gpu resume
     """
     _post(url, "pause", token_file)
 
@@ -34,14 +36,21 @@ def pause(url: Url = "http://127.0.0.1:10770", token_file: TokenFile = None) -> 
 def resume(url: Url = "http://127.0.0.1:10770", token_file: TokenFile = None) -> None:
     """Start NVML again in a running pinchpoint.
 
-    Example: pinchpoint gpu resume http://gpu-node-1:10770 --token-file pause.token
+    Exit code 0: it is being started; 1: it is not; 2: wrong usage or input.
+
+    \b
+    Example:
+      pinchpoint gpu resume http://gpu-node-1:10770 --token-file pause.token
     """
     _post(url, "resume", token_file)
 
 
 def _post(url: str, what: str, token_file: Path | None) -> None:
+    from pinchpoint.logs import redact
+
+    shown = redact(url)
     if not url.startswith(("http://", "https://")):
-        fail(f"{url}: is no URL; write http://HOST:PORT")
+        fail(f"{shown}: is no URL; write http://HOST:PORT")
     request = urllib.request.Request(f"{url.rstrip('/')}/-/gpu/{what}", method="POST")  # noqa: S310 - checked above
     request.add_header("Authorization", f"Bearer {_token(token_file)}")
     try:
@@ -49,9 +58,9 @@ def _post(url: str, what: str, token_file: Path | None) -> None:
             print(answer.read(4096).decode(errors="replace").strip())
     except urllib.error.HTTPError as error:
         text = error.read(4096).decode(errors="replace").strip()
-        fail(f"{url}: {text or error.reason}", BAD_NEWS if error.code == 503 else 2)
+        fail(f"{shown}: {text or error.reason}", BAD_NEWS if error.code == 503 else 2)
     except (OSError, ValueError) as error:
-        fail(f"{url}: {getattr(error, 'reason', error)}; see whether pinchpoint runs there")
+        fail(f"{shown}: {getattr(error, 'reason', error)}; see whether pinchpoint runs there")
 
 
 def _token(file: Path | None) -> str:
