@@ -10,6 +10,7 @@ Is not: a place for decisions, formatting or I/O. Imports nothing of the project
 from pinchpoint.snapshot.absence import Absence, Reason
 from pinchpoint.snapshot.engine import EngineFacts, EngineReading, ReplicaReading, Slo
 from pinchpoint.snapshot.gpu import GpuReading, GpuState, PeerLink, ThrottleReason
+from pinchpoint.snapshot.gpu_parts import GpuPod, GpuProcess, MigInstance, NvLink, XidCount
 from pinchpoint.snapshot.histogram import Histogram
 from pinchpoint.snapshot.host import HostReading
 from pinchpoint.snapshot.probe import Placement, ProbeOutcome, ProbeReading
@@ -24,11 +25,15 @@ __all__ = [
     "EngineFacts",
     "EngineReading",
     "EngineTarget",
+    "GpuPod",
+    "GpuProcess",
     "GpuReading",
     "GpuState",
     "Histogram",
     "HostReading",
     "JobReport",
+    "MigInstance",
+    "NvLink",
     "PeerLink",
     "Placement",
     "ProbeOutcome",
@@ -42,4 +47,5 @@ __all__ = [
     "SourceReport",
     "ThrottleReason",
     "Window",
+    "XidCount",
 ]

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from pinchpoint.snapshot.gpu_parts import GpuProcess, MigInstance, NvLink, XidCount
+
 
 class GpuState(StrEnum):
     """Whether a known GPU answers. Anything but ``OK`` means that its readings are gone."""
@@ -31,11 +33,15 @@ class ThrottleReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PeerLink:
-    """How two GPUs are connected: ``link`` is ``nvidia-smi topo -m``'s word (NV18, PIX, PXB, PHB, NODE, SYS)."""
+    """How two GPUs are connected: ``link`` is ``nvidia-smi topo -m``'s word (NV18, PIX, PXB, PHB, NODE, SYS).
+
+    ``p2p`` says whether one can read the other's memory: ok, or why not (chipset_not_supported, …); empty is unknown.
+    """
 
     gpu: str
     peer: str
     link: str
+    p2p: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +68,7 @@ class GpuReading:
     memory_used_bytes: float | None = None  # NVML v2: without what the driver reserves
     memory_reserved_bytes: float | None = None
     sm_active_ratio: float | None = None
+    sm_occupancy_ratio: float | None = None
     tensor_active_ratio: float | None = None
     dram_active_ratio: float | None = None
     power_watts: float | None = None
@@ -78,6 +85,29 @@ class GpuReading:
     pcie_link_width_max: float | None = None
     pcie_receive_bytes_per_second: float | None = None
     pcie_transmit_bytes_per_second: float | None = None
+    pcie_replay_total: float | None = None
     ecc_errors_total: Mapping[str, float] = field(default_factory=dict)  # by severity: correctable, uncorrectable
     xid_errors_total: Mapping[str, float] = field(default_factory=dict)  # by Xid code
+    xids: tuple[XidCount, ...] = ()  # the same errors by source, with their last time
+    remapped_rows: Mapping[str, float] = field(default_factory=dict)  # correctable, uncorrectable, pending, failure
+    retired_pages: Mapping[str, float] = field(default_factory=dict)  # single_bit, double_bit, pending
+    recovery_action: str | None = None  # none, gpu_reset, node_reboot, drain_p2p, drain_and_reset, …
+    nvlinks: tuple[NvLink, ...] = ()
+    nvlink_receive_bytes_total: float | None = None  # of all links
+    nvlink_transmit_bytes_total: float | None = None
+    nvlink_receive_bytes_per_second: float | None = None
+    nvlink_transmit_bytes_per_second: float | None = None
+    mig_instances: tuple[MigInstance, ...] = ()
+    processes: tuple[GpuProcess, ...] = ()
+    processes_seen: float | None = None  # how many there are; ``processes`` is capped
+    profile_stuck: bool | None = None  # busy, and the profiling counters say that no SM is: they need a new start
+    power_limit_default_watts: float | None = None
+    architecture: str | None = None
+    nvml: str | None = None  # the library's version
+    persistence_mode: bool | None = None
+    ecc_mode: bool | None = None
+    mig_mode: bool | None = None
+    virtualization: str | None = None  # none, passthrough, vgpu, …
+    memory_model: str | None = None  # framebuffer, or unified (GB10): then there is no memory of its own to tell
+    numa_node: float | None = None
     unavailable: Mapping[str, str] = field(default_factory=dict)  # field name -> Reason, for what this GPU can't say

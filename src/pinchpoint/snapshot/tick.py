@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pinchpoint.snapshot.absence import Absence
 from pinchpoint.snapshot.engine import EngineReading
 from pinchpoint.snapshot.gpu import GpuReading, PeerLink
+from pinchpoint.snapshot.gpu_parts import GpuPod
 from pinchpoint.snapshot.host import HostReading
 from pinchpoint.snapshot.probe import ProbeReading
 from pinchpoint.snapshot.probe_totals import ProbeTotals
@@ -26,6 +27,7 @@ class Snapshot:
     probe_totals: tuple[ProbeTotals, ...] = ()
     host: HostReading | None = None
     links: tuple[PeerLink, ...] = ()
+    pods: tuple[GpuPod, ...] = ()
     absences: tuple[Absence, ...] = ()
 
     def engine(self, name: str) -> EngineReading | None:

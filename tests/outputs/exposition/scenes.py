@@ -9,11 +9,15 @@ from pinchpoint.snapshot import (
     Absence,
     EngineFacts,
     EngineReading,
+    GpuPod,
+    GpuProcess,
     GpuReading,
     GpuState,
     Histogram,
     HostReading,
     JobReport,
+    MigInstance,
+    NvLink,
     PeerLink,
     Placement,
     ProbeOutcome,
@@ -25,6 +29,7 @@ from pinchpoint.snapshot import (
     Snapshot,
     SourceReport,
     Window,
+    XidCount,
 )
 
 INF = float("inf")
@@ -44,16 +49,28 @@ def filled(cls, **given):
             made[field.name] = {"one": 1.0}
         elif "float" in kind:
             made[field.name] = 0.5
+        elif "bool" in kind and field.default is None:
+            made[field.name] = True
     return cls(**made)
 
 
+XID = XidCount(xid="79", source="nvml", total=1.0, last_at=50.0)
+
+
 def gpu(index: int = 0, **given) -> GpuReading:
-    return filled(GpuReading, **{"gpu": str(index), "uuid": f"GPU-{index}", "at": 100.0, **given})
+    parts = {
+        "recovery_action": "none",
+        "xids": (XID,),
+        "nvlinks": (filled(NvLink, link="0", up=True),),
+        "mig_instances": (filled(MigInstance, uuid="MIG-1", gpu_instance="1", compute_instance="0"),),
+        "processes": (filled(GpuProcess, pid=4242, kind="compute", command="vllm"),),
+    }
+    return filled(GpuReading, **{"gpu": str(index), "uuid": f"GPU-{index}", "at": 100.0, **parts, **given})
 
 
 def lost_gpu(index: int) -> GpuReading:
     uuid = f"GPU-{index}"
-    return GpuReading(gpu=str(index), uuid=uuid, at=100.0, up=False, state=GpuState.LOST, xid_errors_total={"79": 1})
+    return GpuReading(gpu=str(index), uuid=uuid, at=100.0, up=False, state=GpuState.LOST, xids=(XID,))
 
 
 def engine(name: str = "chat", replicas: int = 1, **given) -> EngineReading:
@@ -96,7 +113,8 @@ def full_scene(gpus: int = 2, engines: int = 1, replicas: int = 1) -> Scene:
         probes=probes(),
         probe_totals=totals,
         host=filled(HostReading, at=100.0),
-        links=(PeerLink("0", "1", "NV18"),),
+        links=(PeerLink("0", "1", "NV18", "ok"),),
+        pods=(GpuPod(uuid="GPU-0", namespace="llm", pod="chat-0", container="vllm"),),
         absences=(Absence("engine/gone", Reason.CONNECT_REFUSED, "nobody listens", 90.0),),
     )
     report = SelfReport(

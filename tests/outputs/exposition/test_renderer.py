@@ -82,6 +82,7 @@ def test_what_is_unknown_is_absent_and_a_lost_gpu_keeps_only_its_state_and_count
         "pinchpoint_gpu_info",
         "pinchpoint_gpu_state",
         "pinchpoint_gpu_xid_errors_total",
+        "pinchpoint_gpu_xid_last_timestamp_seconds",
     }
     assert of("pinchpoint_gpu_up", text)[("1", "GPU-1")] == 0
 

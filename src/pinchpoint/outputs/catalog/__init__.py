@@ -7,6 +7,8 @@ not: a renderer (``exposition``), nor a place that keeps values: every sample is
 from pinchpoint.outputs.catalog.diagnosis import DIAGNOSIS_METRICS
 from pinchpoint.outputs.catalog.engine import ENGINE_METRICS
 from pinchpoint.outputs.catalog.gpu import GPU_METRICS
+from pinchpoint.outputs.catalog.gpu_health import GPU_HEALTH_METRICS
+from pinchpoint.outputs.catalog.gpu_parts import GPU_PARTS_METRICS
 from pinchpoint.outputs.catalog.host import HOST_METRICS
 from pinchpoint.outputs.catalog.metric import PREFIX, Kind, Metric, Sample
 from pinchpoint.outputs.catalog.own import OWN_METRICS
@@ -18,6 +20,8 @@ CATALOG: tuple[Metric, ...] = (
     *ENGINE_METRICS,
     *PROBE_METRICS,
     *GPU_METRICS,
+    *GPU_HEALTH_METRICS,
+    *GPU_PARTS_METRICS,
     *HOST_METRICS,
 )
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Container
-from dataclasses import fields
+from dataclasses import asdict
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ class Recorder:
         first = next(iter(self._engines.values()), None)
         described = {} if first is None else {"engine": _known(first.facts), "slo": _known(first.slo)}
         engines = [{"name": folder, "gpus": list(reading.gpus)} for folder, reading in self._engines.items()]
-        links = [{"gpu": link.gpu, "peer": link.peer, "link": link.link} for link in snapshot.links]
+        links = [asdict(link) for link in snapshot.links]
         return {
             "step_seconds": self._step_seconds,
             "simulated": self._simulated,
@@ -119,8 +119,7 @@ def _unused(folder: str, used: Container[str]) -> str:
 
 def _known(reading: Any) -> dict[str, Any]:
     """A reading's fields without the time, and without what is unknown or empty."""
-    values = ((field.name, getattr(reading, field.name)) for field in fields(reading) if field.name != "at")
-    return {name: value for name, value in values if value not in (None, "", {}, ())}
+    return {name: value for name, value in asdict(reading).items() if name != "at" and value not in (None, "", {}, ())}
 
 
 def _gpu(gpu: GpuReading) -> dict[str, Any]:
