@@ -14,7 +14,7 @@ import pytest
 CYCLES = int(os.environ.get("PINCHPOINT_SOAK_CYCLES", "6000"))
 WARM_UP_ROUNDS = 2  # allocators and caches fill
 SLACK_BYTES = 1_500_000
-SLACK_OBJECTS = 200
+SLACK_OBJECTS = 1000  # a worker may be anywhere in its cycle
 
 
 @pytest.mark.timeout(90 + CYCLES // 20)
