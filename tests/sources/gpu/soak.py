@@ -27,6 +27,8 @@ FAST = GpuSettings.model_construct(
     deadline_seconds=0.4,
     stale_after_seconds=0.8,
     retry_seconds=0.05,
+    processes=True,
+    kernel_log=False,
 )
 STEPS, CYCLES_PER_STEP = 3, 4
 PATIENCE_SECONDS = 30.0
