@@ -136,6 +136,7 @@ class Daemon:
             jobs=self.scheduler.reports(),
             gpus_expected=self.node.gpus.gpus_expected,
             gpus_visible=self.node.gpus.gpus_visible,
+            nvml=self.node.gpus.calls(self._clock()),
         )
 
     def _listen_to_signals(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pinchpoint.config import Settings
-from pinchpoint.snapshot import Absence, GpuReading, HostReading, PeerLink, SourceReport
+from pinchpoint.snapshot import Absence, GpuReading, HostReading, NvmlCalls, PeerLink, SourceReport
 from pinchpoint.sources.gpu import GpuSource
 from pinchpoint.sources.host import HostSource
 
@@ -19,6 +19,7 @@ class GpuSourceLike(Protocol):
     def stop(self) -> None: ...
     def readings(self, now: float) -> tuple[tuple[GpuReading, ...], tuple[Absence, ...]]: ...
     def report(self, now: float) -> SourceReport: ...
+    def calls(self, now: float) -> NvmlCalls: ...
     @property
     def gpus_expected(self) -> int | None: ...
     @property

@@ -69,8 +69,8 @@ GPU_METRICS = (
     plain("pcie_link_generation_max", "PCIe generation that GPU and slot can do."),
     plain("pcie_link_width", "PCIe lanes of the link now."),
     plain("pcie_link_width_max", "PCIe lanes that GPU and slot can do."),
-    plain("pcie_receive_bytes_per_second", "PCIe traffic into the GPU over NVML's last 20 ms."),
-    plain("pcie_transmit_bytes_per_second", "PCIe traffic out of the GPU over NVML's last 20 ms."),
+    plain("pcie_receive_bytes_per_second", "PCIe traffic into the GPU since the reading before, or over NVML's last 20 ms."),
+    plain("pcie_transmit_bytes_per_second", "PCIe traffic out of the GPU, likewise."),
     info(
         "gpu_peer_link_info",
         (*GPU, "peer", "link", "p2p"),

@@ -16,6 +16,25 @@ class GpuSettings(BaseModel):
         description="Seconds between two readings of a GPU. Default 1: short against a diagnosis window, and a cycle "
         "costs the driver well under a millisecond; raise it if the engine feels it.",
     )
+    medium_interval_seconds: float = Field(
+        default=15.0,
+        ge=1,
+        le=3600,
+        description="Seconds between two readings of what changes rarely: ECC, remapped rows, recovery action, modes, "
+        "link errors. Default 15: soon enough to page on, and most of these cost the driver more than the rest.",
+    )
+    slow_interval_seconds: float = Field(
+        default=60.0,
+        ge=1,
+        le=3600,
+        description="Seconds between two readings of what hardly ever changes: limits, maxima, architecture. They are "
+        "also read whenever the GPU changes (MIG mode, a reset). Default 60.",
+    )
+    pcie_throughput: bool = Field(
+        default=False,
+        description="Whether PCIe traffic is asked for by the call that blocks for 20 ms a direction and GPU. Default "
+        "false: the driver's byte counters are used where they tell.",
+    )
     deadline_seconds: float = Field(
         default=5.0,
         ge=0.2,

@@ -13,14 +13,15 @@ from pathlib import Path
 
 import structlog
 
-from pinchpoint.snapshot import Absence, GpuReading, Reason, SourceReport
+from pinchpoint.snapshot import Absence, GpuReading, NvmlCalls, Reason, SourceReport
 from pinchpoint.sources.gpu import nvml
 from pinchpoint.sources.gpu.announcer import Announcer
+from pinchpoint.sources.gpu.calls import CallBook
 from pinchpoint.sources.gpu.nvml import LibraryDownError
 from pinchpoint.sources.gpu.pci import count_nvidia_gpus
 from pinchpoint.sources.gpu.roster import Roster
 from pinchpoint.sources.gpu.settings import GpuSettings
-from pinchpoint.sources.gpu.throttle import ThrottleLedger
+from pinchpoint.sources.gpu.site import Site
 from pinchpoint.sources.gpu.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -36,12 +37,13 @@ class GpuSource:
     def __init__(
         self, settings: GpuSettings, clock: Callable[[], float] = time.monotonic, sysfs: Path = Path("/sys")
     ) -> None:
-        self._settings, self._clock, self._sysfs = settings, clock, sysfs
+        self._settings, self._clock = settings, clock
+        self._site = Site(settings, clock, sysfs, CallBook(clock))
+        self._calls = self._site.calls.ledger("supervisor")
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nvml", daemon=True)
         self._starting_since: float | None = None  # nvmlInit is in progress
         self._workers: tuple[Worker, ...] = ()
-        self._ledgers: dict[str, ThrottleLedger] = {}
         self._roster, self._announcer = Roster(), Announcer()
         self._visible: int | None = None
         self._on_the_bus: int | None = None
@@ -96,6 +98,10 @@ class GpuSource:
             last_success_timestamp_seconds=self._last_success[1] if self._last_success else None,
         )
 
+    def calls(self, now: float) -> NvmlCalls:
+        """What the NVML calls have cost, and those that have not returned."""
+        return self._site.calls.report(now)
+
     @property
     def gpus_visible(self) -> int | None:
         """How many GPUs NVML shows; 0 when it says that it can't, ``None`` before its first answer."""
@@ -119,7 +125,7 @@ class GpuSource:
         backoff = FIRST_BACKOFF_SECONDS
         while not self._ending.is_set():
             began = self._clock()
-            self._on_the_bus = max(self._on_the_bus or 0, count_nvidia_gpus(self._sysfs) or 0) or None
+            self._on_the_bus = max(self._on_the_bus or 0, count_nvidia_gpus(self._site.sysfs) or 0) or None
             try:
                 self._generation()
                 continue
@@ -140,16 +146,15 @@ class GpuSource:
     def _generation(self) -> None:
         """From init to shutdown. Returns when NVML is to be started anew at once; raises LibraryDownError."""
         self._starting_since = self._clock()
-        driver, count = nvml.start()
+        versions, count = nvml.start(self._calls)
         if not count:
-            nvml.shutdown()
+            nvml.shutdown(self._calls)
             raise LibraryDownError(
                 Reason.NO_DEVICES, "NVML counts no GPU; check lspci and dmesg, or pass one to the container"
             )
         previous = {worker.index: worker.latest for worker in self._workers}
         self._workers = tuple(
-            Worker(index, driver, self._settings, self._clock, self._ledger, previous.get(index))
-            for index in range(count)
+            Worker(index, versions, self._site, previous.get(index)) for index in range(count)
         )
         self._visible, self._starting_since, self._absence = count, None, None
         try:
@@ -179,7 +184,7 @@ class GpuSource:
     def _count(self) -> int | None:
         """As long as a GPU answers, an error here is no reason to blank it."""
         try:
-            self._visible = nvml.count()
+            self._visible = nvml.count(self._calls)
         except LibraryDownError:
             self._visible = None
         return self._visible
@@ -193,7 +198,4 @@ class GpuSource:
             if self._ending.is_set() and time.monotonic() > patience:
                 return
             time.sleep(0.01)
-        nvml.shutdown()
-
-    def _ledger(self, uuid: str) -> ThrottleLedger:
-        return self._ledgers.setdefault(uuid, ThrottleLedger(self._settings.fresh_for_seconds))
+        nvml.shutdown(self._calls)
