@@ -5,20 +5,27 @@ import hashlib
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("fake_nvml.c")
+FOLDER = Path(__file__).parent
 FLAGS = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-Wl,-soname,libnvidia-ml.so.1"]
+COUNTERS = ("inits", "samples", "event_sets", "gpm_overlaps")  # enum counter in fake.h
 
 
-def build() -> Path:
-    """The compiled library, built once per content of its source."""
-    key = hashlib.sha256(SOURCE.read_bytes() + " ".join(FLAGS).encode()).hexdigest()[:16]
+def build(*, without: Sequence[str] = ()) -> Path:
+    """The compiled library, built once per content of its sources. It lacks the symbols ``without``, as older ones do."""
+    sources = [*sorted(FOLDER.glob("*.c")), *sorted(FOLDER.glob("*.h"))]
+    content = b"".join(source.read_bytes() for source in sources) + " ".join([*FLAGS, *without]).encode()
+    key = hashlib.sha256(content).hexdigest()[:16]
     library = Path(tempfile.gettempdir()) / f"pinchpoint-fake-nvml-{os.getuid()}-{key}" / "libnvidia-ml.so.1"
     if not library.exists():
         library.parent.mkdir(exist_ok=True)
         partial = library.with_suffix(f".{os.getpid()}")
-        subprocess.run(["cc", *FLAGS, "-o", str(partial), str(SOURCE)], check=True)
+        symbols = library.parent / f"symbols.{os.getpid()}"
+        symbols.write_text(f"{{ global: nvml*; fake_nvml_*; local: *; {''.join(f'{name}; ' for name in without)}}};\n")
+        files = [str(source) for source in sources if source.suffix == ".c"]
+        subprocess.run(["cc", *FLAGS, f"-Wl,--version-script={symbols}", "-o", str(partial), *files], check=True)
         partial.rename(library)
     return library
 
@@ -26,20 +33,25 @@ def build() -> Path:
 class FakeNvml:
     """A node's GPUs as the fake library shows them. Each change takes effect at the next NVML call.
 
-    ``load()`` makes this process's ``pynvml`` find the fake; a subprocess gets there by ``env()``.
+    ``load()`` makes this process's ``pynvml`` find the fake; a subprocess gets there by ``env()``. ``missing`` are
+    functions that this node's library lacks.
     """
 
-    def __init__(self, folder: Path, gpus: int = 8) -> None:
-        self.library = build()
+    def __init__(self, folder: Path, gpus: int = 8, *, missing: Sequence[str] = ()) -> None:
+        self.library = build(without=missing)
         self.state = folder / "nvml.state"
         self.log = folder / "nvml.log"
         self._lines: list[str] = [f"gpus {gpus}"]
+        self._sequence = 0
         self._write()
 
-    def load(self) -> None:
-        """Load the fake before pynvml asks for its soname, and point it at this object's state."""
+    def load(self, *, log: bool = True) -> None:
+        """Load the fake before pynvml asks for its soname, and point it at this object's state.
+
+        Only the first library of a process counts: here ``missing`` is for subprocesses, ``miss()`` for this process.
+        """
         library = ctypes.CDLL(str(self.library), mode=ctypes.RTLD_GLOBAL)
-        library.fake_nvml_use(os.fsencode(self.state), os.fsencode(self.log))
+        library.fake_nvml_use(os.fsencode(self.state), os.fsencode(self.log) if log else b"")
 
     def unload(self) -> None:
         """A library can't be unloaded; from now on this process has no NVML."""
@@ -56,9 +68,29 @@ class FakeNvml:
         }
 
     def set(self, *lines: str) -> None:
-        """Add lines, e.g. ``gpu 3 temp 71`` or ``gpus 7``; a later line wins. The C file lists them."""
+        """Add lines, e.g. ``gpu 3 temp 71`` or ``gpus 7``; a later line wins. ``state.c`` lists them."""
         self._lines += lines
         self._write()
+
+    def unset(self, *prefixes: str) -> None:
+        """Take away the lines that begin with one of these."""
+        self._lines = [line for line in self._lines if not line.startswith(prefixes)]
+        self._write()
+
+    def replace(self, prefix: str, *lines: str) -> None:
+        """``unset`` and ``set`` in one step."""
+        self._lines = [line for line in self._lines if not line.startswith(prefix)]
+        self.set(*lines)
+
+    def miss(self, *functions: str) -> None:
+        """The library lacks these from now on. pynvml has the same error for it."""
+        self.set(*(f"missing {function}" for function in functions))
+
+    def event(self, gpu: int, data: int, kind: int = 8, *, gi: int | None = None, ci: int | None = None) -> None:
+        """One event for the event sets that exist; ``kind`` 8 is an Xid, whose code is ``data``."""
+        self._sequence += 1
+        instance = "" if gi is None else f" {gi} {ci or 0}"
+        self.set(f"event {self._sequence} {gpu} {kind} {data}{instance}")
 
     def fault(
         self,
@@ -66,13 +98,17 @@ class FakeNvml:
         *,
         gpu: int | None = None,
         code: int | None = None,
-        sleep_ms: int | None = None,
+        sleep_ms: float | None = None,
         after: int | None = None,
+        times: int | None = None,
         hang: bool = False,
         hold: bool = False,
     ) -> None:
-        """Make calls of ``function`` (of one GPU) fail with ``code``, be slow, or hang until ``clear()``."""
-        numbers = {"gpu": gpu, "code": code, "sleep_ms": sleep_ms, "after": after}
+        """Make calls of ``function`` (of one GPU) fail with ``code``, be slow, or hang until ``clear()``.
+
+        Not the first ``after`` calls, and only ``times`` of them; both are counted over other changes of the state.
+        """
+        numbers = {"gpu": gpu, "code": code, "sleep_ms": sleep_ms, "after": after, "times": times}
         words = [f"{key}={value}" for key, value in numbers.items() if value is not None]
         self.set(" ".join(["fault", function, *words, *["hang"] * hang, *["hold"] * hold]))
 
@@ -87,9 +123,16 @@ class FakeNvml:
         every = [(int(tid), name, int(index)) for tid, name, index in map(str.split, lines)]
         return [call for call in every if function in (None, call[1]) and gpu in (None, call[2])]
 
+    def count(self, what: str) -> int:
+        """In this process: ``inits`` minus shutdowns, live GPM ``samples`` and ``event_sets``, ``gpm_overlaps``.
+
+        An overlap is a GPM call that began while another was in progress, which may crash a real driver.
+        """
+        return int(ctypes.CDLL(str(self.library)).fake_nvml_count(COUNTERS.index(what)))
+
     def init_count(self) -> int:
         """``nvmlInit`` calls minus ``nvmlShutdown`` calls, in this process."""
-        return int(ctypes.CDLL(str(self.library)).fake_nvml_init_count())
+        return self.count("inits")
 
     def _write(self) -> None:
         partial = self.state.with_suffix(".partial")
