@@ -16,6 +16,14 @@ Watch = Callable[..., Watched]
 STAYS = {"gpu", "uuid", "at", "up", "state", "detail", "name", "pci_bus_id", "driver"} | {
     "energy_joules_total",
     "throttle_seconds_total",
+    "ecc_errors_total",
+    "pcie_replay_total",
+    "nvml",
+    "architecture",
+    "memory_model",
+    "last_success_at",
+    "missed_cycles_total",
+    "invalid_samples_total",
 }
 
 

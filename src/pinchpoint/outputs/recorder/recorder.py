@@ -15,6 +15,7 @@ from pinchpoint.snapshot import EngineReading, GpuReading, GpuState, Snapshot
 
 log = structlog.get_logger(__name__)
 
+TIMES = ("at", "last_success_at")  # on this process's clock
 MAX_BYTES = 2**30  # a GiB: about half a day of four engines and eight GPUs at a step of 5 s
 
 
@@ -119,7 +120,9 @@ def _unused(folder: str, used: Container[str]) -> str:
 
 def _known(reading: Any) -> dict[str, Any]:
     """A reading's fields without the time, and without what is unknown or empty."""
-    return {name: value for name, value in asdict(reading).items() if name != "at" and value not in (None, "", {}, ())}
+    return {
+        name: value for name, value in asdict(reading).items() if name not in TIMES and value not in (None, "", {}, ())
+    }
 
 
 def _gpu(gpu: GpuReading) -> dict[str, Any]:

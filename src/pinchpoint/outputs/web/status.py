@@ -115,5 +115,6 @@ def _row(value: object) -> dict[str, object]:
 def _reading(reading: GpuReading | ProbeReading | HostReading, now: float) -> dict[str, object]:
     """A reading with its age in place of its time on our private clock."""
     row = _row(reading)
-    del row["at"]
+    for time in ("at", "last_success_at"):
+        row.pop(time, None)
     return {**row, "age_seconds": max(0.0, now - reading.at)}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
-from pathlib import Path
 from typing import Any, Protocol
 
 from pinchpoint.snapshot import GpuReading, GpuState, Reason
 from pinchpoint.sources.gpu.history import History
 from pinchpoint.sources.gpu.memory import Memory
-from pinchpoint.sources.gpu.nvml import FieldAnswers, FieldId, GpuDownError, LibraryDownError, NvmlGpu, Versions
+from pinchpoint.sources.gpu.nvml import FieldAnswers, GpuDownError, LibraryDownError, NvmlGpu, Versions
 from pinchpoint.sources.gpu.pci import numa_node
 from pinchpoint.sources.gpu.pcie import PcieRates
 from pinchpoint.sources.gpu.rows import ROWS, THROUGHPUT, Answer, Row, Tier
@@ -23,8 +22,10 @@ RECOVERY = "recovery_action"
 class Part(Protocol):
     """Some fields of a reading that take more than a row. ``fields`` join the batch of its tier."""
 
-    tier: Tier
-    fields: tuple[FieldId, ...]
+    @property
+    def tier(self) -> Tier: ...
+    @property
+    def fields(self) -> Sequence[int]: ...
 
     def read(self, at: float, fields: FieldAnswers, so_far: Mapping[str, Answer]) -> Mapping[str, Answer]:
         """Values or Reasons by field of the reading. ``so_far``: what the rows, and the slower tiers, have said."""
@@ -55,7 +56,7 @@ class Device:
         self._numa_node = numa_node(pci_bus_id, site.sysfs) if pci_bus_id else None
         self.history: History = site.history(uuid)
         settings = site.settings
-        rates = () if settings.pcie_throughput else (PcieRates(site.clock),)
+        rates = () if settings.pcie_throughput else (PcieRates(nvml, site.clock),)
         self._parts: tuple[Part, ...] = (Memory(nvml), Throttling(nvml, self.history.throttle), *rates)
         self._rows = {**ROWS, **(THROUGHPUT if settings.pcie_throughput else {})}
         self._periods = {
@@ -92,7 +93,7 @@ class Device:
             answer = self._nvml.ask_fields((row.field,))[row.field]
         except (GpuDownError, LibraryDownError):
             return None
-        action = None if isinstance(answer, Reason) else row.take(answer.number)
+        action = None if isinstance(answer, Reason) else row.take(answer)
         return None if isinstance(action, Reason) else action
 
     def _reading(self, at: float, answers: Mapping[str, Answer]) -> GpuReading:
@@ -136,8 +137,7 @@ class Device:
         return (row.with_mig or not split) and (row.in_guests or not guest)
 
     def _answer(self, name: str, row: Row, fields: FieldAnswers, calls: dict[tuple[object, ...], Answer]) -> Answer:
-        told = Reason.NOT_SUPPORTED if row.field is None else fields[row.field]
-        raw: Any = told if isinstance(told, Reason) else told.number
+        raw: Any = Reason.NOT_SUPPORTED if row.field is None else fields[row.field]
         if raw is Reason.NOT_SUPPORTED and row.calls:
             key = (row.calls, row.args)
             if key not in calls:

@@ -10,7 +10,7 @@ class Unwrapped:
     """
 
     def __init__(self, bits: int = 32) -> None:
-        self._modulus = 2**bits
+        self._modulus = 1 << bits
         self._turns = 0
         self._last = 0
 

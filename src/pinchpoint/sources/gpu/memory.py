@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from pinchpoint.snapshot import Reason
-from pinchpoint.sources.gpu.nvml import MEMORY_V2, FieldAnswers, FieldId, NvmlGpu
+from pinchpoint.sources.gpu.nvml import MEMORY_V2, FieldAnswers, NvmlGpu
 from pinchpoint.sources.gpu.rows import Answer, Tier, number
 
 SLACK_BYTES = 16 * 2**20  # above rounding (a MiB), below the least that a driver reserves
@@ -18,7 +18,7 @@ class Memory:
     """
 
     tier = Tier.FAST
-    fields: tuple[FieldId, ...] = ()
+    fields = ()
 
     def __init__(self, nvml: NvmlGpu) -> None:
         self._nvml = nvml

@@ -7,7 +7,7 @@ Meanings of the codes: NVML API reference, ``nvmlReturn_t``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pynvml
 
@@ -98,17 +98,8 @@ _VALUE_MEMBERS = (  # by nvmlValueType_t, with their bits
     ("usVal", 16),
 )
 
-FieldId = int | tuple[int, int]  # an nvmlFieldValue_t id, or with its scope (a link, say)
-
-
-class FieldValue(NamedTuple):
-    """One value of a batch. ``bits`` is the width that the driver gives it in: that of a counter's wrap."""
-
-    number: float
-    bits: int
-
-
-FieldAnswers = Mapping[FieldId, FieldValue | Reason]
+F = TypeVar("F", int, tuple[int, int])  # an nvmlFieldValue_t id, or with its scope (a link, say)
+FieldAnswers = Mapping[int, float | Reason]
 
 
 class Versions(NamedTuple):
@@ -183,12 +174,14 @@ def _library_down(code: int, call: str) -> LibraryDownError:
 class NvmlGpu:
     """One GPU of one NVML generation. Raises GpuDownError when it can't be opened, LibraryDownError when NVML is gone.
 
-    ``answers`` counts what it has answered, ever.
+    ``answers`` counts what it has answered, ever. ``bits`` is, by field value, the width that the driver gives it in:
+    that of a counter's wrap.
     """
 
     def __init__(self, index: int, clock: Callable[[], float], ledger: CallLedger) -> None:
         self.index = index
         self.answers = 0
+        self.bits: dict[int | tuple[int, int], int] = {}
         self._clock, self._ledger = clock, ledger
         self._refused: dict[tuple[object, ...], tuple[Reason, float]] = {}
         opening = "nvmlDeviceGetHandleByIndex"
@@ -229,9 +222,9 @@ class NvmlGpu:
                 break
         return answer
 
-    def ask_fields(self, ids: Iterable[FieldId]) -> dict[FieldId, FieldValue | Reason]:
+    def ask_fields(self, ids: Iterable[F]) -> dict[F, float | Reason]:
         """Several field values in one driver call, each with its value or its ``Reason``."""
-        answers: dict[FieldId, FieldValue | Reason] = {}
+        answers: dict[F, float | Reason] = {}
         wanted = []
         for field in ids:
             if reason := self._remembered(("field", field)):
@@ -251,15 +244,16 @@ class NvmlGpu:
         """Ask again for everything that was refused: the GPU was changed under us."""
         self._refused.clear()
 
-    def _field(self, field: FieldId, value: Any) -> FieldValue | Reason:
+    def _field(self, field: int | tuple[int, int], value: Any) -> float | Reason:
         self._ledger.add_field(str(value.fieldId), value.latencyUsec * 1e-6)
         if value.nvmlReturn != pynvml.NVML_SUCCESS:
             return self._refuse(("field", field), value.nvmlReturn, f"field {value.fieldId}")
         if not 0 <= value.valueType < len(_VALUE_MEMBERS):
             return Reason.INVALID
         self.answers += 1
-        member, bits = _VALUE_MEMBERS[value.valueType]
-        return FieldValue(getattr(value.value, member), bits)
+        member, self.bits[field] = _VALUE_MEMBERS[value.valueType]
+        number: float = getattr(value.value, member)
+        return number
 
     def _call(self, call: str, *args: object) -> Any:
         return self._ledger.make(call, getattr(pynvml, call), self._handle, *args)

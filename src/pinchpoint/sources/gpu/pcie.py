@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from pinchpoint.snapshot import Reason
-from pinchpoint.sources.gpu.nvml import FieldAnswers, FieldValue
+from pinchpoint.sources.gpu.nvml import FieldAnswers, NvmlGpu
 from pinchpoint.sources.gpu.rows import Answer, Tier, number
 
 COUNTERS = {"pcie_transmit_bytes_per_second": 197, "pcie_receive_bytes_per_second": 198}  # NVML_FI_DEV_PCIE_COUNT_*
@@ -21,28 +21,29 @@ class PcieRates:
     tier = Tier.FAST
     fields = tuple(COUNTERS.values())
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._last: dict[str, tuple[float, float]] = {}  # name -> when, count
+    def __init__(self, nvml: NvmlGpu, clock: Callable[[], float]) -> None:
+        self._nvml, self._clock = nvml, clock
+        self._last: dict[int, tuple[float, float]] = {}  # field -> when, count
 
     def read(self, _at: float, fields: FieldAnswers, so_far: Mapping[str, Answer]) -> dict[str, Answer]:
         """One rate per direction; ``STARTING`` where there is one count only."""
         now = self._clock()
-        return {name: self._since_last(name, now, fields[field], so_far) for name, field in COUNTERS.items()}
+        most = _most_bytes_per_second(so_far)
+        return {name: self._rate(field, fields[field], now, most) for name, field in COUNTERS.items()}
 
-    def _since_last(self, name: str, now: float, count: FieldValue | Reason, so_far: Mapping[str, Answer]) -> Answer:
-        before = self._last.pop(name, None)
+    def _rate(self, field: int, count: float | Reason, now: float, most: float | None) -> Answer:
+        before = self._last.pop(field, None)
         if isinstance(count, Reason):
             return count
-        self._last[name] = now, count.number
+        self._last[field] = now, count
         if before is None or now <= before[0]:
             return Reason.STARTING
-        seconds, more = now - before[0], count.number - before[1]
-        if count.bits < 64:
-            most = _most_bytes_per_second(so_far)
-            if most is None or most * seconds >= 2**count.bits:
+        seconds, more = now - before[0], count - before[1]
+        modulus = 1 << self._nvml.bits[field]
+        if modulus < 2**64:
+            if most is None or most * seconds >= modulus:
                 return Reason.NOT_SUPPORTED
-            more %= 2**count.bits
+            more %= modulus
         return Reason.STARTING if more < 0 else _rate(more / seconds)  # a wide counter that fell began anew
 
 

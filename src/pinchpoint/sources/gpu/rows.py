@@ -78,7 +78,13 @@ _ARCHITECTURES = {  # NVML_DEVICE_ARCH_*
     10: "blackwell",
     13: "rubin",
 }
-_VIRTUALIZATION = {0: "none", 1: "passthrough", 2: "vgpu", 3: "host_vgpu", 4: "host_vsga"}  # nvmlGpuVirtualizationMode_t
+_VIRTUALIZATION = {
+    0: "none",
+    1: "passthrough",
+    2: "vgpu",
+    3: "host_vgpu",
+    4: "host_vsga",
+}  # nvmlGpuVirtualizationMode_t
 _RECOVERY_ACTIONS = {  # nvmlDeviceGpuRecoveryAction_t
     0: "none",
     1: "gpu_reset",
@@ -96,9 +102,7 @@ _generation, _lanes = number(highest=10, above=0), number(highest=32, above=0)
 
 # A dotted name is an entry of a field that is a mapping.
 ROWS: Mapping[str, Row] = {
-    "virtualization": Row(
-        tier=Tier.SLOW, calls=("nvmlDeviceGetVirtualizationMode",), take=named(_VIRTUALIZATION)
-    ),
+    "virtualization": Row(tier=Tier.SLOW, calls=("nvmlDeviceGetVirtualizationMode",), take=named(_VIRTUALIZATION)),
     "architecture": Row(tier=Tier.SLOW, calls=("nvmlDeviceGetArchitecture",), take=named(_ARCHITECTURES)),
     "power_limit_default_watts": Row(
         tier=Tier.SLOW, calls=("nvmlDeviceGetPowerManagementDefaultLimit",), take=_positive_milliwatts

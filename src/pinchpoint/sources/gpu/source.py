@@ -153,9 +153,7 @@ class GpuSource:
                 Reason.NO_DEVICES, "NVML counts no GPU; check lspci and dmesg, or pass one to the container"
             )
         previous = {worker.index: worker.latest for worker in self._workers}
-        self._workers = tuple(
-            Worker(index, versions, self._site, previous.get(index)) for index in range(count)
-        )
+        self._workers = tuple(Worker(index, versions, self._site, previous.get(index)) for index in range(count))
         self._visible, self._starting_since, self._absence = count, None, None
         try:
             self._watch(count)

@@ -47,6 +47,9 @@ class Throttling:
         reasons = self._nvml.ask_first(REASONS)
         active = {} if isinstance(reasons, Reason) else {r: float(bool(reasons & bit)) for r, bit in self._bits.items()}
         told = {r: answer for i, r in NANOSECOND_FIELDS.items() if not isinstance(answer := fields[i], Reason)}
-        counted = {r: s for r, value in told.items() if not isinstance(s := _seconds(value.number), Reason)}
+        counted = {r: s for r, value in told.items() if not isinstance(s := _seconds(value), Reason)}
         seconds = self._ledger.account(at, active, counted)
-        return {"throttle_active": reasons if isinstance(reasons, Reason) else active, "throttle_seconds_total": seconds}
+        return {
+            "throttle_active": reasons if isinstance(reasons, Reason) else active,
+            "throttle_seconds_total": seconds,
+        }
