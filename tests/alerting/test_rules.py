@@ -1,6 +1,8 @@
 """The rules, judged by Prometheus' own promtool and amtool."""
 
+import re
 import subprocess
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,7 +135,49 @@ def test_durations_are_in_prometheus_units(seconds, text):
     assert rules_in(rules_file([alert]))["A"]["for"] == text
 
 
-def test_dashboard_links_lead_to_the_site_s_own_grafana():
-    text = rules_file(ALERTS, "https://grafana.mysite.net/")
-    url = rules_in(text)["PinchpointKVCacheHigh"]["annotations"]["dashboard_url"]
-    assert url.startswith("https://grafana.mysite.net/d/pinchpoint-overview?var-instance={{ $labels.instance }}")
+def test_links_lead_to_the_site_s_own_grafana_and_its_own_runbooks():
+    text = rules_file(ALERTS, "https://grafana.mysite.net/", "https://wiki.mysite.net/runbooks/")
+    links = rules_in(text)["PinchpointKVCacheHigh"]["annotations"]
+    assert links["dashboard_url"].startswith(
+        "https://grafana.mysite.net/d/pinchpoint-overview?var-instance={{ $labels.instance }}"
+    )
+    assert links["runbook_url"] == "https://wiki.mysite.net/runbooks/PinchpointKVCacheHigh.md"
+
+
+def test_a_full_cache_that_nobody_waits_for_is_told_apart_from_one_that_is_the_bottleneck(tmp_path):
+    """The runbook's first query, over one engine of each kind and one whose cache has room."""
+    runbook = (FOLDER / "runbooks" / BY_NAME["PinchpointKVCacheHigh"].runbook).read_text()
+    query = re.search(r"```promql\n\s*(.+)\n", runbook).group(1)
+    series = {"waited_for": (0.99, 1), "nobody_waits": (0.95, 0), "has_room": (0.5, 0)}
+    labels = 'job="j", instance="a", engine="{}"'
+    given = [
+        {"series": f"{metric}{{{labels.format(engine)}, {more}}}", "values": f"{value}x4"}
+        for engine, values in series.items()
+        for metric, more, value in (
+            ("pinchpoint_engine_kv_cache_usage_ratio", 'replica="0", model="m"', values[0]),
+            ("pinchpoint_bottleneck", 'class="kv_capacity"', values[1]),
+        )
+    ]
+    expected = [
+        {"labels": f'pinchpoint_bottleneck{{{labels.format(engine)}, class="kv_capacity"}}', "value": value}
+        for engine, value in (("waited_for", 1), ("nobody_waits", 0))
+    ]
+    case = {"interval": "1m", "input_series": given}
+    case["promql_expr_test"] = [{"expr": query, "eval_time": "2m", "exp_samples": expected}]
+    (tmp_path / "case.yml").write_text(yaml.safe_dump({"tests": [case]}))
+    done = promtool("test", "rules", tmp_path / "case.yml")
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
+def test_the_prometheus_configuration_of_the_readme_is_one_and_its_job_is_the_one_that_the_alerts_know(tmp_path):
+    block = re.search(r"```yaml\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL).group(1)
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / RULES.name).write_text(RULES.read_text())
+    (tmp_path / "prometheus.yml").write_text(textwrap.dedent(block))
+    done = promtool("check", "config", tmp_path / "prometheus.yml")
+    assert done.returncode == 0, done.stderr
+    assert "1 rule files found" in done.stdout
+    (job,) = yaml.safe_load(textwrap.dedent(block))["scrape_configs"]
+    assert re.fullmatch(
+        re.search(r'up\{job=~"(.+?)"\}', BY_NAME["PinchpointTargetAbsent"].expr).group(1), job["job_name"]
+    )

@@ -123,6 +123,19 @@ def test_panels_that_may_be_empty_are_named_as_they_are(file):
     assert {title for title, _ in queries(file)} >= MAY_BE_EMPTY
 
 
+@every_dashboard
+def test_a_panel_that_is_empty_on_a_node_that_is_well_says_why(dashboard):
+    needs_a_probe = {
+        panel["title"]
+        for panel in panels(dashboard)
+        if all("pinchpoint_probe_" in target["expr"] for target in panel["targets"])
+    }
+    for title in MAY_BE_EMPTY | needs_a_probe | {"Bottleneck", "PCIe traffic"}:
+        panel = titled(dashboard)[title]
+        why = panel["fieldConfig"]["defaults"]["noValue"]
+        assert panel["description"].endswith(f"Empty: {why}.")
+
+
 def test_provisioning_reads_what_is_there():
     (source,) = yaml.safe_load(Path("grafana/provisioning/datasources/pinchpoint.yaml").read_text())["datasources"]
     assert (source["type"], source["uid"]) == ("prometheus", "prometheus")

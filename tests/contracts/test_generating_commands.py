@@ -37,3 +37,10 @@ def test_a_folder_that_can_t_be_is_one_line_and_exit_code_2(tmp_path, command, f
     (line,) = result.stderr.splitlines()
     assert file in line
     assert "name a folder that you may write to" in line
+
+
+@pytest.mark.parametrize("option", ["--grafana-url", "--runbook-url"])
+def test_a_link_that_no_pager_can_open_is_refused_and_nothing_is_written(tmp_path, option):
+    result = run(rules, tmp_path, option, "grafana.mysite.net")
+    assert (result.exit_code, result.stdout, list(tmp_path.iterdir())) == (2, "", [])
+    assert f"{option} grafana.mysite.net: is no URL that a pager can open" in result.stderr

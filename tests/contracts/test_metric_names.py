@@ -69,17 +69,9 @@ def test_a_query_parses_and_names_only_metrics_and_labels_of_the_table(where, ex
         assert labels <= LABELS.get(name, labels) | TARGET_LABELS
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
-def test_an_alert_has_a_runbook_and_points_to_it(alert):
-    page = RUNBOOKS / f"{alert.name}.md"
-    assert alert.runbook.endswith(f"/{page}")
-    text = page.read_text()
-    assert text.startswith(f"# {alert.name}\n")
-    assert all(part in text for part in ("**Meaning.**", "**Impact.**", "## Check", "## Mend"))
-
-
-def test_there_is_no_runbook_without_an_alert():
-    assert {page.stem for page in RUNBOOKS.glob("*.md")} == {alert.name for alert in ALERTS}
+@pytest.mark.parametrize("page", sorted(Path("alerts").rglob("*.md")), ids=lambda page: page.stem)
+def test_a_runbook_names_only_metrics_of_the_table(page):
+    assert set(re.findall(r"pinchpoint_\w+", page.read_text())) <= LABELS.keys()
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)

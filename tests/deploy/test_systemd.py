@@ -19,6 +19,30 @@ def settings() -> dict[str, list[str]]:
     return found
 
 
+def steps() -> list[str]:
+    """The commands in the unit's header."""
+    header = UNIT.read_text().partition("[Unit]")[0]
+    return [line.removeprefix("#   ") for line in header.splitlines() if line.startswith("#   ")]
+
+
+def test_the_steps_install_from_the_locks_alone_and_name_files_of_the_checkout() -> None:
+    installs = [step for step in steps() if " install " in step and "pip" in step]
+    locks = [step.rsplit(" ", 1)[1] for step in installs if "--require-hashes" in step]
+    assert locks == ["requirements-build.lock", "requirements.lock"]
+    assert installs[-1].endswith("pip install --no-deps --no-build-isolation .")
+    assert len(installs) == 3
+    copied = [step.split()[-2] for step in steps() if step.startswith("install ")]
+    assert all((UNIT.parents[2] / name).is_file() for name in (*locks, *copied))
+
+
+def test_the_unit_starts_what_the_steps_install() -> None:
+    (start,) = settings()["ExecStart"]
+    program, _, configuration = start.partition(" run --config.file=")
+    assert any(step.split()[-2:-1] == [program] for step in steps())  # linked into the path: runbooks call it by name
+    assert any(step.endswith(configuration) for step in steps())
+    assert steps()[-1] == "systemctl restart pinchpoint"
+
+
 def test_it_is_neither_root_nor_able_to_become_it() -> None:
     unit = settings()
     assert unit["DynamicUser"] == ["yes"]

@@ -4,8 +4,8 @@
 engine: Prometheus evaluates the rules and Alertmanager delivers.
 """
 
-from pinchpoint.alerting.alert import DASHBOARD, Alert, Severity
+from pinchpoint.alerting.alert import DASHBOARD, RUNBOOKS, Alert, Severity
 from pinchpoint.alerting.catalogue import ALERTS, KV_CACHE_HIGH_RATIO
 from pinchpoint.alerting.rules_file import rules_file
 
-__all__ = ["ALERTS", "DASHBOARD", "KV_CACHE_HIGH_RATIO", "Alert", "Severity", "rules_file"]
+__all__ = ["ALERTS", "DASHBOARD", "KV_CACHE_HIGH_RATIO", "RUNBOOKS", "Alert", "Severity", "rules_file"]

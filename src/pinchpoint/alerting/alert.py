@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 DASHBOARD = "pinchpoint-overview"  # the uid of the overview dashboard
-_RUNBOOKS = "https://github.com/pinchpoint/pinchpoint/blob/main/alerts/runbooks"
+RUNBOOKS = "https://github.com/pinchpoint/pinchpoint/blob/main/alerts/runbooks"
 
 
 class Severity(StrEnum):
@@ -37,8 +37,8 @@ class Alert:
 
     @property
     def runbook(self) -> str:
-        """Where it is written what to do."""
-        return f"{_RUNBOOKS}/{self.name}.md"
+        """The file, in the folder of runbooks, in which it is written what to do."""
+        return f"{self.name}.md"
 
     @property
     def dashboard(self) -> str:

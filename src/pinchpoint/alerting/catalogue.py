@@ -18,9 +18,10 @@ ALERTS: tuple[Alert, ...] = (
         summary="The KV cache of an inference engine is nearly full.",
         description=(
             "Engine {{ $labels.engine }} (replica {{ $labels.replica }}) has held {{ $value | humanizePercentage }} of "
-            f"its KV-cache blocks for 5 minutes; the threshold is {100 * KV_CACHE_HIGH_RATIO:.0f} %. The next burst "
-            "will be queued or preempted. See whether requests wait: shed or spread load now, then give the cache more "
-            "room (FP8 KV cache, more GPU memory for it) or add a replica."
+            f"its KV-cache blocks for 5 minutes; the threshold is {100 * KV_CACHE_HIGH_RATIO:.0f} %. If requests wait "
+            "or are preempted (class kv_capacity), shed or spread load now, then give the cache more room (FP8 KV "
+            "cache, more GPU memory for it) or add a replica. If nothing waits, no action tonight: there is no room "
+            "for a burst, so plan capacity."
         ),
         panel_variables=("instance", "engine"),
     ),
@@ -89,8 +90,8 @@ ALERTS: tuple[Alert, ...] = (
         summary="Synthetic requests fail.",
         description=(
             "{{ $value | humanizePercentage }} of the probes of {{ $labels.target }} ({{ $labels.placement }}) failed "
-            "over 10 minutes; users probably see the same. pinchpoint_probe_failures_total has the reasons, and "
-            "pinchpoint probe {{ $labels.target }} the remedy."
+            "over 10 minutes; users probably see the same. pinchpoint_probe_failures_total has the reasons; on its "
+            "node, `pinchpoint probe --config.file /etc/pinchpoint/pinchpoint.yaml {{ $labels.target }}` the remedy."
         ),
         panel_variables=("instance",),
     ),

@@ -12,6 +12,7 @@ from pinchpoint.outputs.dashboards.panel import (
     SKY,
     YELLOW,
     Json,
+    empty_means,
     laid_out,
     lines,
     query,
@@ -83,17 +84,20 @@ _NOW = (
          query(f"sum(pinchpoint_engine_requests_waiting{{{_ENGINE}}})"), red_from_one=False),
     stat("Simulated", "1: nothing here is real, a simulator made it.",
          query("max(pinchpoint_simulated{@})")),
-    timeline("Bottleneck", "The class of each engine's bottleneck. One that is shorter than a pixel does not show: "
-             "see the shares beside.", query(f"pinchpoint_bottleneck_class_code{{{_ENGINE}}}", "{{engine}}"),
-             words=CLASS_WORDS, width=16),
+    empty_means("no engine configured or found", timeline(
+        "Bottleneck", "The class of each engine's bottleneck. One that is shorter than a pixel does not show: see the "
+        "shares beside.", query(f"pinchpoint_bottleneck_class_code{{{_ENGINE}}}", "{{engine}}"),
+        words=CLASS_WORDS, width=16)),
     shares("Time in each class", "How the time was spent, exactly: counted by the daemon at each tick.",
            query(_rate("pinchpoint_bottleneck_class_seconds_total", "class"), "{{class}}"), unit="percentunit"),
-    timeline("Would more GPUs help?", "The verdict for one more replica; a gap is: the evidence does not say.",
-             query(f"pinchpoint_more_gpus_help{{{_ENGINE}}}", "{{engine}}"), words=HELP_WORDS, width=8),
+    empty_means("the evidence does not say", timeline(
+        "Would more GPUs help?", "The verdict for one more replica; a gap is: the evidence does not say.",
+        query(f"pinchpoint_more_gpus_help{{{_ENGINE}}}", "{{engine}}"), words=HELP_WORDS, width=8)),
     lines("Scores", "How strongly each class speaks. The class that holds has been on top for a while.",
           query(f"pinchpoint_bottleneck_score{{{_ENGINE}}}", "{{engine}} {{class}}"), unit="percentunit", most=1),
-    table("Advice", "What the diagnosis advises now, engine by engine.",
-          query(f"pinchpoint_advice{{{_ENGINE}}} == 1", instant=True)),
+    empty_means("nothing to advise", table(
+        "Advice", "What the diagnosis advises now, engine by engine.",
+        query(f"pinchpoint_advice{{{_ENGINE}}} == 1", instant=True))),
 )  # fmt: skip
 
 _ENGINES = (
@@ -126,9 +130,10 @@ _ENGINES = (
 _GPUS = (
     lines("GPU utilisation", "Share of time with a kernel resident. 100 % may still be far from the card's peak.",
           query("pinchpoint_gpu_utilization_ratio{@}", "{{instance}} {{gpu}}"), unit="percentunit", most=1),
-    lines("Real activity", "Share of cycles in which tensor pipes or memory worked; needs profiling counters.",
-          query("pinchpoint_gpu_tensor_active_ratio{@}", "{{instance}} {{gpu}} tensor"),
-          query("pinchpoint_gpu_dram_active_ratio{@}", "{{instance}} {{gpu}} memory"), unit="percentunit", most=1),
+    empty_means("no profiling counters (GPM) are read", lines(
+        "Real activity", "Share of cycles in which tensor pipes or memory worked.",
+        query("pinchpoint_gpu_tensor_active_ratio{@}", "{{instance}} {{gpu}} tensor"),
+        query("pinchpoint_gpu_dram_active_ratio{@}", "{{instance}} {{gpu}} memory"), unit="percentunit", most=1)),
     lines("Device memory", "Memory in use. An engine takes its share at start, so it is flat: see the KV cache.",
           query("pinchpoint_gpu_memory_used_bytes{@}", "{{instance}} {{gpu}} used"),
           query("pinchpoint_gpu_memory_total_bytes{@}", "{{instance}} {{gpu}} total"), unit="bytes"),
@@ -140,37 +145,47 @@ _GPUS = (
     lines("SM clock", "Clock of the streaming multiprocessors and the highest there is.",
           query('pinchpoint_gpu_clock_hertz{@, domain="sm"}', "{{instance}} {{gpu}}"),
           query('pinchpoint_gpu_clock_max_hertz{@, domain="sm"}', "{{instance}} {{gpu}} highest"), unit="hertz"),
-    timeline("Held down by", "Reasons that hold the clocks down. The software power cap is normal at full load.",
-             query("max by (instance, gpu, reason) (pinchpoint_gpu_throttle_active{@}) == 1",
-                   "{{instance}} {{gpu}} {{reason}}"), words=THROTTLE_WORDS, width=16),
-    lines("PCIe traffic", "Into and out of each GPU.",
-          query("pinchpoint_gpu_pcie_receive_bytes_per_second{@}", "{{instance}} {{gpu}} in"),
-          query("pinchpoint_gpu_pcie_transmit_bytes_per_second{@}", "{{instance}} {{gpu}} out"), unit="Bps"),
+    empty_means("nothing holds a clock down", timeline(
+        "Held down by", "Reasons that hold the clocks down. The software power cap is normal at full load.",
+        query("max by (instance, gpu, reason) (pinchpoint_gpu_throttle_active{@}) == 1",
+              "{{instance}} {{gpu}} {{reason}}"), words=THROTTLE_WORDS, width=16)),
+    empty_means("no PCIe counters are read", lines(
+        "PCIe traffic", "Into and out of each GPU.",
+        query("pinchpoint_gpu_pcie_receive_bytes_per_second{@}", "{{instance}} {{gpu}} in"),
+        query("pinchpoint_gpu_pcie_transmit_bytes_per_second{@}", "{{instance}} {{gpu}} out"), unit="Bps")),
 )  # fmt: skip
 
+_NO_PROBE = "no probe target configured, or none answered"
 _CLIENT = (
-    lines("Probe: time to first token", "The same small request to each target: ours (local) and theirs (hosted).",
-          query("pinchpoint_probe_last_ttft_seconds{@}", "{{target}} ({{placement}})"), unit="s"),
-    lines("Probe: time per output token", "The same small request to each target: ours (local) and theirs (hosted).",
-          query("pinchpoint_probe_last_tpot_seconds{@}", "{{target}} ({{placement}})"), unit="s"),
-    lines("Probe: failures", "By reason.",
-          query(_rate("pinchpoint_probe_failures_total", "target, reason", "@") + " > 0", "{{target}} {{reason}}"),
-          unit="reqps"),
+    empty_means(_NO_PROBE, lines(
+        "Probe: time to first token", "The same small request to each target: ours (local) and theirs (hosted).",
+        query("pinchpoint_probe_last_ttft_seconds{@}", "{{target}} ({{placement}})"), unit="s")),
+    empty_means(_NO_PROBE, lines(
+        "Probe: time per output token", "The same small request to each target: ours (local) and theirs (hosted).",
+        query("pinchpoint_probe_last_tpot_seconds{@}", "{{target}} ({{placement}})"), unit="s")),
+    empty_means("no probe failed", lines(
+        "Probe: failures", "By reason.",
+        query(_rate("pinchpoint_probe_failures_total", "target, reason", "@") + " > 0", "{{target}} {{reason}}"),
+        unit="reqps")),
     lines("Host CPU", "Busy, out of cgroup quota, and with a task that waits for a CPU.",
           query("pinchpoint_host_cpu_utilization_ratio{@}", "{{instance}} busy"),
           query("pinchpoint_host_cpu_throttled_ratio{@}", "{{instance}} out of quota"),
           query("pinchpoint_host_cpu_pressure_ratio{@}", "{{instance}} waiting"), unit="percentunit", most=1),
-    lines("Ours over theirs", "Local target over the hosted ones: above 1, ours is slower.",
-          query("pinchpoint_probe_local_to_hosted_ratio{@}", "{{target}} {{signal}}"), unit="none"),
-    lines("Probes sent", "How many probes the figures rest on.",
-          query(_rate("pinchpoint_probe_requests_total", "target", "@"), "{{target}}"), unit="reqps"),
+    empty_means("no hosted target configured, or none answered", lines(
+        "Ours over theirs", "Local target over the hosted ones: above 1, ours is slower.",
+        query("pinchpoint_probe_local_to_hosted_ratio{@}", "{{target}} {{signal}}"), unit="none")),
+    empty_means("no probe target configured", lines(
+        "Probes sent", "How many probes the figures rest on.",
+        query(_rate("pinchpoint_probe_requests_total", "target", "@"), "{{target}}"), unit="reqps")),
 )  # fmt: skip
 
 _SELF = (
     timeline("Sources", "Whether each source gives readings.",
              query("pinchpoint_source_up{@}", "{{instance}} {{source}}"), words=UP_WORDS, width=8),
-    table("Not available", "What can't be read, and why.",
-          query("pinchpoint_metric_unavailable{@} == 1", instant=True)),
+    # A label that is empty has no cell of its own: it would show the panel's word for nothing at all.
+    empty_means("everything can be read", table(
+        "Not available", "What can't be read, and why.",
+        query('label_replace(pinchpoint_metric_unavailable{@} == 1, "metric", "(all)", "metric", "")', instant=True))),
     lines("Age of the readings", "Time since each source last gave one.",
           query("time() - pinchpoint_source_last_success_timestamp_seconds{@}", "{{instance}} {{source}}"), unit="s"),
     lines("Event-loop lag", "A loop that lags makes probes look slow.",

@@ -114,6 +114,12 @@ def table(title: str, text: str, target: Json, *, width: int = 8) -> Json:
     return {**panel, "fieldConfig": _fields({"unit": "none"}), "options": {}, "transformations": transformations}
 
 
+def empty_means(why: str, panel: Json) -> Json:
+    """``panel`` that says ``why`` where it would say "No data", and in its description too."""
+    defaults = {**panel["fieldConfig"]["defaults"], "noValue": why}
+    return {**panel, "description": f"{panel['description']} Empty: {why}.", "fieldConfig": _fields(defaults)}
+
+
 def laid_out(rows: Iterable[tuple[str, tuple[Json, ...]]]) -> list[Json]:
     """Panels under their row titles, left to right in 24 columns, with their places and ids."""
     placed: list[Json] = []

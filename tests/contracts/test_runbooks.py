@@ -1,0 +1,70 @@
+"""What is read at night is right: causes that exist, classes that can be named, commands that work."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from pinchpoint.alerting import ALERTS
+from pinchpoint.cli import app
+from pinchpoint.diagnosis.rules import AT_ONCE, OVER_TIME
+from pinchpoint.diagnosis.verdict import Bottleneck
+from pinchpoint.snapshot import GpuState, ProbeOutcome, Reason, ThrottleReason
+
+ALERTING = Path("alerts")
+RUNBOOKS = sorted((ALERTING / "runbooks").glob("*.md"))
+CODES = {*Reason, *GpuState, *ProbeOutcome, *ThrottleReason, *Bottleneck}
+COMMANDS = typer.main.get_command(app).commands
+every_runbook = pytest.mark.parametrize("page", RUNBOOKS, ids=lambda page: page.stem)
+
+
+def commands() -> list[str]:
+    """Each ``pinchpoint …`` that somebody is told to type, on one line."""
+    texts = [page.read_text() for page in (ALERTING / "README.md", *RUNBOOKS)]
+    texts += [re.sub(r"\{\{.*?}}", "TARGET", alert.description) for alert in ALERTS]
+    told = [told for text in texts for told in re.findall(r"`(pinchpoint [a-z][^`…]+)`", text)]
+    return told + [line.strip() for text in texts for line in re.findall(r"^ *(pinchpoint .+)$", text, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_an_alert_has_a_runbook_of_the_four_parts(alert):
+    text = (ALERTING / "runbooks" / alert.runbook).read_text()
+    assert text.startswith(f"# {alert.name}\n")
+    parts = ("**Meaning.**", "**Impact.**", "## Check", "## Mend")
+    assert [part for part in parts if part in text] == sorted(parts, key=text.index)
+
+
+def test_there_is_no_runbook_without_an_alert():
+    assert {page.name for page in RUNBOOKS} == {alert.runbook for alert in ALERTS}
+
+
+@every_runbook
+def test_a_cause_that_a_runbook_mends_is_one_that_pinchpoint_names(page):
+    text = page.read_text()
+    mended = re.findall(r"^(?:- |\| )((?:`\w+`(?:, )?)+)", text, re.MULTILINE)
+    codes = [code for causes in mended for code in re.findall(r"`(\w+)`", causes)]
+    codes += re.findall(r"[(,] ?`([a-z]+_[a-z_]+)`[),]", text)
+    assert set(codes) <= CODES
+
+
+def test_the_levers_are_those_of_the_classes_that_have_a_rule_and_can_persist():
+    (expr,) = (alert.expr for alert in ALERTS if alert.name == "PinchpointBottleneckPersistent")
+    quiet = re.search(r'class!~"([^"]+)"', expr).group(1).split("|")
+    named = {rule.__name__ for rule in (*AT_ONCE, *OVER_TIME)} - set(quiet)
+    text = (ALERTING / "runbooks" / "PinchpointBottleneckPersistent.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == named
+    assert named <= set(Bottleneck)
+
+
+def test_every_kind_of_command_is_found():
+    assert {command.split()[1] for command in commands()} == {"diagnose", "probe", "check-config", "rules"}
+
+
+@pytest.mark.parametrize("command", sorted(set(commands())))
+def test_a_command_that_somebody_is_told_to_type_is_one_that_the_program_takes(command):
+    _, name, *arguments = shlex.split(command)
+    COMMANDS[name].make_context(name, arguments)  # parses and refuses, runs nothing
+    if name == "probe":  # a target's name means nothing without the configuration that has it
+        assert "://" in command or "--config.file" in command
