@@ -14,7 +14,7 @@ COUNTERS = ("inits", "samples", "event_sets", "gpm_overlaps")  # enum counter in
 
 
 def build(*, without: Sequence[str] = ()) -> Path:
-    """The compiled library, built once per content of its sources. It lacks the symbols ``without``, as older ones do."""
+    """The compiled library, built once per content of its sources. As an old one it lacks the symbols ``without``."""
     sources = [*sorted(FOLDER.glob("*.c")), *sorted(FOLDER.glob("*.h"))]
     content = b"".join(source.read_bytes() for source in sources) + " ".join([*FLAGS, *without]).encode()
     key = hashlib.sha256(content).hexdigest()[:16]
@@ -42,7 +42,7 @@ class FakeNvml:
         self.state = folder / "nvml.state"
         self.log = folder / "nvml.log"
         self._lines: list[str] = [f"gpus {gpus}"]
-        self._sequence = 0
+        self._sequence = self._epoch = 0
         self._write()
 
     def load(self, *, log: bool = True) -> None:
@@ -70,6 +70,12 @@ class FakeNvml:
     def set(self, *lines: str) -> None:
         """Add lines, e.g. ``gpu 3 temp 71`` or ``gpus 7``; a later line wins. ``state.c`` lists them."""
         self._lines += lines
+        self._write()
+
+    def become(self, *lines: str) -> None:
+        """Another node: everything that was set before is forgotten. The first line should be ``gpus N``."""
+        self._epoch += 1
+        self._lines = [f"epoch {self._epoch}", *lines]
         self._write()
 
     def unset(self, *prefixes: str) -> None:

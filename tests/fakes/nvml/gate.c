@@ -13,7 +13,7 @@ enum { MAGIC = 0x6e766d6c, MAX_HITS = 1024 };
 static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct device cards[MAX_GPUS], mig_devices[MAX_GPUS][MAX_SLOTS];
 static struct { char line[200]; int count; } hits[MAX_HITS]; /* kept over a reload */
-static int hit_count, counters[COUNTERS];
+static int hit_count, hits_epoch, counters[COUNTERS];
 
 struct device *card(int gpu) { return &cards[gpu]; }
 struct device *mig_device(int gpu, int slot) { return &mig_devices[gpu][slot]; }
@@ -50,6 +50,7 @@ int64_t now_us(bool since_boot) {
 static bool due(const struct fault *f) { /* under lock */
     int i = 0;
     if (!f->after && !f->times) return true;
+    if (hits_epoch != epoch) hit_count = 0, hits_epoch = epoch;
     while (i < hit_count && strcmp(hits[i].line, f->line)) i++;
     if (i == hit_count) {
         if (hit_count == MAX_HITS) give_up("too many counted faults", f->line);

@@ -10,6 +10,7 @@
  *   name PID TEXT              what nvmlSystemGetProcessName answers
  *   event SEQ I TYPE DATA [GI CI]                      delivered once to each event set made before the line came
  *   gpm_shortest_ms N          samples closer than this (100) make no metric
+ *   epoch N                    another one begins to count after= and times= anew
  *   missing FUNCTION           as in an older library: FUNCTION_NOT_FOUND
  *   fault FUNCTION|* [gpu=I] [code=N] [sleep_ms=X] [after=N] [times=N] [hang] [hold]
  *     hang: until the line goes. hold: keeps the driver's lock meanwhile. after: from call N+1 on, times: N calls only.
@@ -72,7 +73,7 @@ struct fault faults[MAX_FAULTS];
 static struct process processes[MAX_PROCESSES];
 static struct event events[MAX_EVENTS];
 static struct name names[MAX_NAMES];
-int gpu_count, fault_count, cuda_version;
+int gpu_count, fault_count, cuda_version, epoch;
 char log_path[4096], driver_version[80], nvml_version[80];
 static int process_count, event_count, name_count;
 static char state_path[4096], missing[4096];
@@ -154,7 +155,7 @@ static bool parse_name(const char *line) {
 static void parse_line(const char *line) {
     char who[16], key[80], text[96];
     if (sscanf(line, "gpus %d", &gpu_count) == 1 || sscanf(line, "driver %79s", driver_version) == 1 ||
-        sscanf(line, "nvml %79s", nvml_version) == 1 || sscanf(line, "cuda %d", &cuda_version) == 1 ||
+        sscanf(line, "nvml %79s", nvml_version) == 1 || sscanf(line, "cuda %d", &cuda_version) == 1 || sscanf(line, "epoch %d", &epoch) == 1 ||
         sscanf(line, "gpm_shortest_ms %lf", &shortest_ms) == 1 || parse_event(line) || parse_name(line)) return;
     if (!strncmp(line, "fault ", 6)) { parse_fault(line); return; }
     if (sscanf(line, "missing %79s", key) == 1) {

@@ -11,7 +11,7 @@ struct fault { char line[200], function[80]; int gpu, code, after, times; double
 
 extern pthread_mutex_t lock;
 extern struct fault faults[MAX_FAULTS];
-extern int gpu_count, fault_count, cuda_version;
+extern int gpu_count, fault_count, cuda_version, epoch;
 extern char log_path[4096], driver_version[80], nvml_version[80];
 
 void use(const char *state, const char *log);

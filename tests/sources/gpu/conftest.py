@@ -58,6 +58,7 @@ def fake(tmp_path: Path) -> Iterator[FakeNvml]:
     while threads():
         assert time.monotonic() < limit, f"still there: {threads()}"
         time.sleep(0.01)
+    assert fake.count("gpm_overlaps") == 0
 
 
 @pytest.fixture
