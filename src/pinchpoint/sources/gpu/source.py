@@ -45,6 +45,7 @@ class GpuSource:
         self._starting_since: float | None = None  # nvmlInit is in progress
         self._workers: tuple[Worker, ...] = ()
         self._roster, self._announcer = Roster(), Announcer()
+        self._has_worked = False
         self._visible: int | None = None
         self._on_the_bus: int | None = None
         self._last_success: tuple[float, float] | None = None  # a reading's time: monotonic, Unix
@@ -112,6 +113,12 @@ class GpuSource:
         """How many there should be: as set, else the most that the PCI bus has shown."""
         return self._on_the_bus if self._settings.gpus_expected is None else self._settings.gpus_expected
 
+    @property
+    def outdated(self) -> bool:
+        """Whether the driver was upgraded under this process, which can't change its library: a new one can."""
+        absence = self._absence
+        return self._has_worked and absence is not None and absence.reason is Reason.DRIVER_MISMATCH
+
     def _absence_at(self, now: float) -> Absence | None:
         began, limit = self._starting_since, self._settings.deadline_seconds
         if began is not None and now - began > limit:
@@ -154,7 +161,7 @@ class GpuSource:
             )
         previous = {worker.index: worker.latest for worker in self._workers}
         self._workers = tuple(Worker(index, versions, self._site, previous.get(index)) for index in range(count))
-        self._visible, self._starting_since, self._absence = count, None, None
+        self._visible, self._starting_since, self._absence, self._has_worked = count, None, None, True
         try:
             self._watch(count)
         finally:
