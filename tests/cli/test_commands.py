@@ -1,6 +1,8 @@
 """The commands: the answer on stdout, everything else on stderr, exit codes that a script can read."""
 
 import json
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,9 @@ from typer.testing import CliRunner, Result
 
 from pinchpoint import __version__
 from pinchpoint.cli import app
+from pinchpoint.outputs.recorder import Recorder
+from pinchpoint.snapshot import Absence, Reason, Snapshot
+from tests.outputs.exposition.scenes import engine
 
 RECORDINGS = Path("tests/data/vllm-real")
 
@@ -21,7 +26,7 @@ def test_version_and_help_answer() -> None:
     listing = pinchpoint("--help").stdout
     for command in ("run", "demo", "diagnose", "probe", "check-config", "rules", "dashboards"):
         assert command in listing
-        assert "Example:" in pinchpoint(command, "--help").stdout, f"{command} --help shows no example"
+        assert "Example" in pinchpoint(command, "--help").stdout, f"{command} --help shows no example"
 
 
 @pytest.mark.parametrize(
@@ -55,6 +60,63 @@ def test_replicas_in_folders_give_one_answer_and_each_replica_its_own() -> None:
     answer = json.loads(pinchpoint("diagnose", "--replay", "tests/data/recordings/replica-folders", "--json").stdout)
     assert "class" in answer
     assert list(answer["engines"]) == ["engine-0", "engine-1", "engine-2", "engine-3"]
+
+
+def test_services_that_were_recorded_side_by_side_each_have_their_answer_and_no_other(tmp_path: Path) -> None:
+    now = [replace(engine(name), at=5.0) for name in ("chat", "rag")]
+    gone = Absence("engine/gone", Reason.CONNECT_REFUSED, "engine gone at http://h:1: refused", 0.0)
+    recorder = Recorder(tmp_path / "r", 5.0)
+    for step in range(4):
+        engines = tuple(replace(reading, at=5.0 * step) for reading in now)
+        recorder.write(Snapshot(at=5.0 * step, engines=engines, absences=(gone,)))
+    result = pinchpoint("diagnose", "--replay", str(tmp_path / "r"), "--json")
+    answer = json.loads(result.stdout)
+    assert answer.keys() == {"engines"}
+    assert list(answer["engines"]) == ["chat", "gone", "rag"]
+    assert answer["engines"]["gone"]["class"] == "no_data"
+    assert "refused" in answer["engines"]["gone"]["why"]
+    assert result.exit_code == 1
+    text = pinchpoint("diagnose", "--replay", str(tmp_path / "r")).stdout
+    assert [line.split(":")[0] for line in text.splitlines() if not line.startswith(" ")] == ["chat", "gone", "rag"]
+
+
+def test_a_recorded_engine_that_never_answered_is_no_data_with_its_reason(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "r", 1.0)
+    for second in range(3):
+        refused = Absence("engine/chat", Reason.CONNECT_REFUSED, "engine chat at http://h:1: nobody listens", 0.0)
+        recorder.write(Snapshot(at=float(second), absences=(refused,)))
+    result = pinchpoint("diagnose", "--replay", str(tmp_path / "r"), "--json")
+    answer = json.loads(result.stdout)
+    assert (answer["engine"], answer["class"], result.exit_code) == ("chat", "no_data", 1)
+    assert "nobody listens" in answer["why"]
+
+
+def test_a_url_that_is_none_is_named(tmp_path: Path) -> None:
+    for command in ("diagnose", "probe"):
+        result = pinchpoint(command, "ftp://user:hunter2@host")
+        assert result.exit_code == 2
+        assert result.stderr.startswith("pinchpoint: ftp://***@host: is no http:// or https:// URL"), result.stderr
+
+
+def test_a_variable_that_is_wrong_is_a_line_for_diagnose_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PINCHPOINT_TICK_SECONDS", "soon")
+    result = pinchpoint("diagnose", "http://127.0.0.1:9")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1), result.output
+    assert "environment PINCHPOINT_TICK_SECONDS" in result.stderr
+
+
+def test_a_folder_to_record_into_that_holds_something_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "old.prom").write_text("")
+    result = pinchpoint("run", "--record", str(tmp_path))
+    assert result.exit_code == 2
+    assert result.stderr == f"pinchpoint: --record {tmp_path}: is not empty; name a folder that is empty or new\n"
+
+
+def test_each_example_of_a_help_stands_on_its_own_line() -> None:
+    lines = [line.strip() for line in pinchpoint("diagnose", "--help").stdout.splitlines()]
+    examples = [line for line in lines if line.startswith("pinchpoint")]
+    assert len(examples) == 2
+    assert all(example.count("pinchpoint") == 1 for example in examples)
 
 
 def test_diagnose_of_nothing_is_one_line_and_exit_2(tmp_path: Path) -> None:
@@ -112,6 +174,8 @@ def test_probe_of_nobody_says_what_to_do_and_is_bad_news() -> None:
     assert reading["outcome"] == "connect_refused"
     assert reading["remedy"]
     assert "ttft_seconds" not in reading
+    assert "connection" not in reading
+    assert abs(reading["at"] - time.time()) < 60, "Unix time"
 
 
 @pytest.mark.parametrize(("command", "folder"), [("rules", "alerts"), ("dashboards", "grafana/dashboards")])

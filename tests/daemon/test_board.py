@@ -117,3 +117,11 @@ def test_an_old_host_reading_is_gone(board: Board) -> None:
 
 def test_gpus_come_from_their_source_each_time(board: Board) -> None:
     assert [gpu.at for gpu in board.snapshot(42.0, 0.0)[0].gpus] == [42.0, 42.0]
+
+
+def test_a_success_is_stamped_with_its_end(board: Board) -> None:
+    probe = ProbeReading(target="chat", placement=Placement.LOCAL, at=5.0, outcome=ProbeOutcome.OK)  # when it began
+    board.put_probe(probe, 3.0)
+    board.put_host(HostReading(at=7.0), 0.5)
+    assert report(board, "probe/chat", 9.0).last_success_timestamp_seconds == 1008.0
+    assert report(board, "host", 9.0).last_success_timestamp_seconds == 1007.5

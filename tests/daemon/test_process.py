@@ -216,6 +216,8 @@ def test_a_sick_engine_is_down_with_its_reason_and_everything_else_goes_on(
         rss_bytes = daemon.series("process_resident_memory_bytes")[0]
         assert rss_bytes < 200e6, "a 100 MB body must not be kept"
         assert daemon.log.count('msg="engine lost"') == len(REASONS), "one line on loss, not one per scrape"
+        changes = [line for line in daemon.log.splitlines() if 'msg="bottleneck changes"' in line]
+        assert sum(" engine=html from=none to=no_data why=" in line for line in changes) == 1, changes
         assert daemon.terminate()[0] < 2.0
         assert "Traceback" not in daemon.log
 
@@ -246,3 +248,16 @@ def test_a_reload_takes_new_engines_and_a_bad_file_changes_nothing(
             assert answer.status == 200
         daemon.wait_for_series("pinchpoint_config_last_reload_successful", 1.0)
         assert daemon.terminate()[0] < 2.0
+
+
+def test_a_storm_of_hangups_is_few_reloads_and_the_last_file_holds(tmp_path: Path, config: Path) -> None:
+    with RunningDaemon(tmp_path, "--config.file", str(config)) as daemon:
+        daemon.wait_for_series("pinchpoint_config_last_reload_successful", 1.0)
+        for _ in range(200):
+            daemon.hang_up()
+        config.write_text("engines: {targets: [{name: last, url: 'http://127.0.0.1:9'}]}\n")
+        daemon.hang_up()
+        daemon.wait_for_series("pinchpoint_engine_up", 0.0, engine="last")
+        assert daemon.log.count('msg="configuration reloaded"') < 100
+        assert daemon.terminate()[0] < 2.0
+        assert "Traceback" not in daemon.log

@@ -14,6 +14,8 @@ def check_config(
 ) -> None:
     """Check a configuration file; print every mistake with file, key and remedy.
 
+    Exit code 0: it is fine; 1: it holds mistakes; 2: wrong usage, no such file.
+
     Example: pinchpoint check-config /etc/pinchpoint/pinchpoint.yaml
     """
     from pinchpoint.config import ConfigError, load

@@ -9,9 +9,9 @@ from pinchpoint.cli.generated import write
 
 
 def dashboards(
-    directory: Annotated[Path, typer.Argument(help="Folder to write the dashboards into.")] = Path(
-        "grafana/dashboards"
-    ),
+    directory: Annotated[
+        Path, typer.Argument(help="Folder to write the dashboards into; files of the same name are overwritten.")
+    ] = Path("grafana/dashboards"),
 ) -> None:
     """Write the Grafana dashboards as JSON files for provisioning.
 

@@ -1,9 +1,12 @@
 """How a command ends badly: one line on stderr, and a code that a script can read."""
 
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 BAD_NEWS = 1
 WRONG_INPUT = 2
@@ -14,3 +17,13 @@ def fail(message: str, code: int = WRONG_INPUT) -> NoReturn:
     for line in message.splitlines():
         print(f"pinchpoint: {line}", file=sys.stderr)
     raise typer.Exit(code)
+
+
+def fail_over(url: str, error: "ValidationError") -> NoReturn:
+    """Ends the command with what is wrong about a URL that was given as an argument, or about an option with it."""
+    from pinchpoint.logs import redact
+
+    mistakes = error.errors(include_url=False, include_input=False)
+    first = next((mistake for mistake in mistakes if mistake["loc"] == ("url",)), mistakes[0])
+    option = "".join(f"{part}: " for part in first["loc"] if part != "url")
+    fail(f"{redact(url)}: {option}{first['msg'].removeprefix('Value error, ')}")

@@ -2,14 +2,21 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pinchpoint.cli.exits import BAD_NEWS, fail
+from pinchpoint.cli.exits import BAD_NEWS, fail, fail_over
+
+if TYPE_CHECKING:
+    from pinchpoint.snapshot import ProbeReading
+    from pinchpoint.sources.probe.settings import ProbeTargetSettings
+
+MAX_NAME = 63  # of a target; a URL may be longer
 
 
 def probe(
@@ -23,12 +30,29 @@ def probe(
 ) -> None:
     """Send one streaming request to each target: phases, TTFT, TPOT, outcome and what to do about a failure.
 
-    Example: pinchpoint probe http://127.0.0.1:8000
+    Exit code 0: every target answered; 1: one did not; 2: wrong usage or input.
+
+    \b
+    Examples:
+      pinchpoint probe http://127.0.0.1:8000
+      pinchpoint probe chat hosted --config.file /etc/pinchpoint/pinchpoint.yaml
     """
+    from pinchpoint.snapshot import ProbeOutcome
+
+    readings = asyncio.run(_probe_all(_chosen(targets, config, {"model": model, "api_key_file": api_key_file})))
+    if as_json:
+        print(json.dumps([_plain(asdict(reading)) for reading in readings], indent=2))
+    else:
+        _print_table(readings)
+    if any(reading.outcome is not ProbeOutcome.OK for reading in readings):
+        raise typer.Exit(BAD_NEWS)
+
+
+def _chosen(targets: Sequence[str], config: Path | None, options: dict[str, Any]) -> "list[ProbeTargetSettings]":
+    """Each target as the configuration names it, or a URL with the options given."""
     from pydantic import ValidationError
 
     from pinchpoint.config import ConfigError, load
-    from pinchpoint.snapshot import ProbeOutcome
     from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
     try:
@@ -43,27 +67,17 @@ def probe(
         if "://" not in target:
             known = f"configured are: {', '.join(configured) or 'none'}"
             fail(f"{target}: neither a URL nor a configured target ({known}); write http://HOST:PORT")
-        given: dict[str, Any] = {"name": target, "url": target, "model": model}
-        if api_key_file:
-            given["api_key_file"] = api_key_file
         try:
-            chosen.append(ProbeTargetSettings(**given))
+            chosen.append(ProbeTargetSettings(name=target[:MAX_NAME], url=target, **options))
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            fail(f"{'.'.join(map(str, first['loc'])) or target}: {first['msg'].removeprefix('Value error, ')}")
-    readings = asyncio.run(_probe_all(chosen))
-    if as_json:
-        print(json.dumps([_plain(asdict(reading)) for reading in readings], indent=2))
-    else:
-        _print_table(readings)
-    if any(reading.outcome is not ProbeOutcome.OK for reading in readings):
-        raise typer.Exit(BAD_NEWS)
+            fail_over(target, error)
+    return chosen
 
 
-async def _probe_all(targets: Sequence[Any]) -> list[Any]:
+async def _probe_all(targets: "Sequence[ProbeTargetSettings]") -> "list[ProbeReading]":
     from pinchpoint.sources.probe import Prober
 
-    probers = [Prober(target) for target in targets]
+    probers = [Prober(target, clock=time.time) for target in targets]  # `at` is read by others: Unix time
     try:
         return await asyncio.gather(*(prober.probe() for prober in probers))
     finally:
@@ -72,10 +86,15 @@ async def _probe_all(targets: Sequence[Any]) -> list[Any]:
 
 
 def _plain(reading: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in reading.items() if value is not None and value not in ("", {})}
+    """Without what is unknown or empty, and without whether the connection was new: in one request it says nothing."""
+    return {
+        key: value
+        for key, value in reading.items()
+        if value is not None and value not in ("", {}) and key != "connection"
+    }
 
 
-def _print_table(readings: Sequence[Any]) -> None:
+def _print_table(readings: "Sequence[ProbeReading]") -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -93,7 +112,6 @@ def _print_table(readings: Sequence[Any]) -> None:
         table.add_row(f"  {phase}", *(milliseconds(r.phases.get(phase)) for r in readings), style="dim")
     table.add_row("duration", *(milliseconds(r.duration_seconds) for r in readings))
     table.add_row("tokens", *("–" if r.completion_tokens is None else str(r.completion_tokens) for r in readings))
-    table.add_row("connection", *(r.connection or "–" for r in readings))
     table.add_row(
         "stream", *("buffered" if r.buffered else "–" if r.ttft_seconds is None else "flows" for r in readings)
     )

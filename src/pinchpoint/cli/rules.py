@@ -10,7 +10,9 @@ from pinchpoint.cli.generated import write
 
 
 def rules(
-    directory: Annotated[Path, typer.Argument(help="Folder to write pinchpoint.rules.yml into.")] = Path("alerts"),
+    directory: Annotated[
+        Path, typer.Argument(help="Folder to write pinchpoint.rules.yml into, over one that is there.")
+    ] = Path("alerts"),
     grafana_url: Annotated[
         str, typer.Option(help="Your Grafana. Without: dashboard links are paths, dead in a pager.")
     ] = "",

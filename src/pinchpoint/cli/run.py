@@ -1,11 +1,15 @@
 """``pinchpoint run``: the daemon."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pinchpoint.cli.exits import fail
+
+if TYPE_CHECKING:
+    from pinchpoint.config import Settings
+    from pinchpoint.outputs.recorder import Recorder
 
 
 def run(
@@ -22,29 +26,39 @@ def run(
     record: Annotated[
         Path | None, typer.Option(help="Also record what is seen into this new folder, for `diagnose --replay`.")
     ] = None,
-    log_level: Annotated[str | None, typer.Option("--log.level", help="debug, info, warning or error.")] = None,
-    log_format: Annotated[str | None, typer.Option("--log.format", help="auto, console, logfmt or json.")] = None,
+    log_level: Annotated[
+        str | None, typer.Option("--log.level", help="debug, info, warning or error. Default: info.")
+    ] = None,
+    log_format: Annotated[
+        str | None,
+        typer.Option(
+            "--log.format",
+            help="auto, console, logfmt or json. Default: auto, console on a terminal and logfmt elsewhere.",
+        ),
+    ] = None,
 ) -> None:
     """Watch this node's GPUs and engines, name the bottleneck, serve /metrics and the status page.
 
-    Example: pinchpoint run --config.file /etc/pinchpoint/pinchpoint.yaml
+    Flags win over PINCHPOINT_... variables, these over the configuration file. SIGHUP reads the configuration again.
+
+    \b
+    Examples:
+      pinchpoint run --config.file /etc/pinchpoint/pinchpoint.yaml
+      pinchpoint run --record recording/
     """
     from pinchpoint import logs
     from pinchpoint.config import ConfigError, Settings, load
     from pinchpoint.daemon import Daemon
     from pinchpoint.daemon.process import live
-    from pinchpoint.outputs.recorder import Recorder
 
-    given = {
-        ("web", "listen_address"): listen,
-        ("web", "enable_lifecycle"): lifecycle,
-        ("log", "level"): log_level,
-        ("log", "format"): log_format,
-    }
-    flags: dict[str, Any] = {}
-    for (section, key), value in given.items():
-        if value is not None:
-            flags.setdefault(section, {})[key] = value
+    flags = _flags(
+        {
+            ("web", "listen_address"): listen,
+            ("web", "enable_lifecycle"): lifecycle,
+            ("log", "level"): log_level,
+            ("log", "format"): log_format,
+        }
+    )
 
     def load_settings() -> Settings:
         return load(config, secrets=secrets, flags=flags)
@@ -54,8 +68,24 @@ def run(
     except ConfigError as error:
         fail(str(error))
     logs.configure(settings.log.level, settings.log.format)
-    try:
-        recorder = Recorder(record, settings.tick_seconds) if record else None
-    except OSError as error:
-        fail(f"--record {record}: {error.strerror or error}; name a folder that is empty or new")
+    recorder = _recorder(record, settings) if record else None
     live(lambda: Daemon(settings, load_settings, recorder=recorder))
+
+
+def _flags(given: dict[tuple[str, str], Any]) -> dict[str, Any]:
+    """The flags that were given, nested like the configuration."""
+    flags: dict[str, Any] = {}
+    for (section, key), value in given.items():
+        if value is not None:
+            flags.setdefault(section, {})[key] = value
+    return flags
+
+
+def _recorder(folder: Path, settings: "Settings") -> "Recorder":
+    """Records at the pace of the scrapes, so that a replay sees each of them once."""
+    from pinchpoint.outputs.recorder import Recorder
+
+    try:
+        return Recorder(folder, max(settings.tick_seconds, settings.engines.interval_seconds))
+    except OSError as error:
+        fail(f"--record {folder}: {error.strerror or error}; name a folder that is empty or new")

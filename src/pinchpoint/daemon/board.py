@@ -68,7 +68,8 @@ class Board:
             return
         self._probes[reading.target] = reading
         self._totals[reading.target] = self._totals[reading.target].after(reading)
-        self._measured(f"probe/{reading.target}", reading.at, duration, succeeded=reading.outcome == "ok")
+        # A probe's and the host's own time is when they began.
+        self._measured(f"probe/{reading.target}", reading.at + duration, duration, succeeded=reading.outcome == "ok")
 
     def skip_probe(self, target: str, cause: str) -> None:
         if target in self._totals:
@@ -76,7 +77,7 @@ class Board:
 
     def put_host(self, reading: HostReading, duration: float) -> None:
         self._host = reading
-        self._measured("host", reading.at, duration, succeeded=True)
+        self._measured("host", reading.at + duration, duration, succeeded=True)
 
     def snapshot(self, now: float, unix_offset: float) -> tuple[Snapshot, tuple[SourceReport, ...]]:
         """What is fresh at ``now``, and how each source fares. Waits for nothing."""
@@ -119,10 +120,10 @@ class Board:
                 readings.append(last)
         return tuple(readings), tuple(absences)
 
-    def _measured(self, source: str, at: float, duration: float, *, succeeded: bool) -> None:
+    def _measured(self, source: str, ended: float, duration: float, *, succeeded: bool) -> None:
         self._durations[source] = duration
         if succeeded:
-            self._succeeded[source] = at
+            self._succeeded[source] = ended
 
     def _report(self, source: str, *, up: bool, unix_offset: float) -> SourceReport:
         succeeded = self._succeeded.get(source)

@@ -13,7 +13,7 @@ from functools import partial
 import aiohttp
 import structlog
 
-from pinchpoint.config import Settings
+from pinchpoint.config import ConfigError, Problem, Settings
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.scheduler import Scheduler
@@ -60,14 +60,17 @@ class Observer:
         self._found: dict[str, _Found] = {}
         self._settings: Settings | None = None
 
-    async def apply(self, settings: Settings) -> None:
-        """Starts, changes and ends jobs so that they match ``settings``. Readings of what stays are kept."""
-        self._named = await asyncio.to_thread(_targets, settings)
+    async def apply(self, settings: Settings, named: tuple[EngineTarget, ...]) -> None:
+        """Starts, changes and ends jobs so that they match ``settings``, whose engines are ``named``.
+
+        Readings of what stays are kept. Everything is changed before the first ``await``: no tick sees a half.
+        """
+        self._named = named
         if self._session is None:
             self._session = open_session()
         before, self._settings = self._settings, settings
         self._follow_engines(settings, anew=before is not None and _pace(before) != _pace(settings))
-        await self._follow_probes(settings)
+        gone = self._follow_probes(settings)
         if settings.host.enabled:
             self._scheduler.every("host", settings.host.interval_seconds, self._read_host, first_run_at_once=True)
         else:
@@ -79,6 +82,8 @@ class Observer:
         else:
             self._scheduler.cancel("discovery")
             self._found.clear()
+        for prober in gone:
+            await prober.close()
 
     def abandon_probes(self) -> None:
         """Cancels probes under way: a generation may take a minute, and nobody waits for its result any more."""
@@ -117,13 +122,15 @@ class Observer:
         interval = settings.engines.interval_seconds
         self._scheduler.every(f"engine/{target.engine}", interval, scrape, first_run_at_once=True)
 
-    async def _follow_probes(self, settings: Settings) -> None:
+    def _follow_probes(self, settings: Settings) -> list[Prober]:
+        """Returns the probers that are no longer wanted, for their connections to be closed."""
+        gone: list[Prober] = []
         wanted = {target.name: target for target in settings.probes.targets}
         for name, (configured, prober) in tuple(self._probers.items()):
             if wanted.get(name) != configured:
                 self._scheduler.cancel(f"probe/{name}")
                 del self._probers[name]
-                await prober.close()
+                gone.append(prober)
         self._board.expect_probes((target.name, target.placement) for target in wanted.values())
         for name, target in wanted.items():
             if name not in self._probers:
@@ -136,6 +143,7 @@ class Observer:
                     first_run_at_once=True,
                     on_skip=partial(self._board.skip_probe, name, "overlap"),
                 )
+        return gone
 
     async def _probe(self, prober: Prober) -> None:
         started = self._clock()
@@ -164,9 +172,22 @@ class Observer:
         self._follow_engines(self._settings, anew=False)
 
 
-def _targets(settings: Settings) -> tuple[EngineTarget, ...]:
-    """Reads token files, so it is called in a thread."""
-    return tuple(engine.target() for engine in settings.engines.targets)
+def named_engines(settings: Settings) -> tuple[EngineTarget, ...]:
+    """The engines that the configuration names. Reads token files, so it is called in a thread.
+
+    Raises ``ConfigError`` when a token file that could be read a moment ago no longer can.
+    """
+    targets: list[EngineTarget] = []
+    problems: list[Problem] = []
+    for number, engine in enumerate(settings.engines.targets):
+        try:
+            targets.append(engine.target())
+        except ValueError as error:
+            what, _, remedy = str(error).partition("; ")
+            problems.append(Problem("configuration", f"engines.targets.{number}", what, remedy))
+    if problems:
+        raise ConfigError(*problems)
+    return tuple(targets)
 
 
 def _pace(settings: Settings) -> EngineSourceSettings:

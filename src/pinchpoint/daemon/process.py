@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from pinchpoint.config import ConfigError
 from pinchpoint.daemon import Daemon
 from pinchpoint.outputs.web import ListenError
 
@@ -22,15 +23,15 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 def live(build: Callable[[], Daemon]) -> NoReturn:
     """Builds the daemon inside a new event loop, runs it to its end and ends the process.
 
-    A taken port is one line and exit code 2. Leaves by ``os._exit``: a thread that hangs in a driver or on a disk must
-    not keep the process.
+    A taken port, or a token file that is gone, is one line and exit code 2. Leaves by ``os._exit``: a thread that hangs
+    in a driver or on a disk must not keep the process.
     """
     runner = asyncio.Runner(loop_factory=_new_loop)
     code = 0
     try:
         runner.run(_run(build))
-    except ListenError as error:
-        sys.stderr.write(f"pinchpoint: {error}\n")
+    except (ListenError, ConfigError) as error:
+        sys.stderr.writelines(f"pinchpoint: {line}\n" for line in str(error).splitlines())
         code = 2
     except KeyboardInterrupt:
         code = 130

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pinchpoint.daemon.deciding import Decider
 from pinchpoint.outputs.exposition import Renderer
 from pinchpoint.outputs.published import Published
+from pinchpoint.outputs.scene import Scene
 from pinchpoint.snapshot import SelfReport, Snapshot
 
 
@@ -24,11 +25,14 @@ class Teller:
     def published(self) -> Published | None:
         return self._published
 
-    async def tell(self, decider: Decider, snapshot: Snapshot, report: SelfReport, unix_offset: float) -> None:
+    async def tell(self, decider: Decider, snapshot: Snapshot, report: SelfReport, unix_offset: float) -> Scene:
+        """Returns the scene that is published from now on."""
         loop = asyncio.get_running_loop()
-        self._published = await loop.run_in_executor(
+        published = await loop.run_in_executor(
             self._thread, self._decide_and_render, decider, snapshot, report, unix_offset
         )
+        self._published = published
+        return published.scene
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)

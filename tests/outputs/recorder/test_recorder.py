@@ -8,7 +8,21 @@ from structlog.testing import capture_logs
 
 from pinchpoint.outputs.recorder import Recorder
 from pinchpoint.outputs.recorder.recorder import folder_name
-from pinchpoint.snapshot import GpuState, Histogram, ReplicaReading, Snapshot
+from pinchpoint.snapshot import (
+    Absence,
+    EngineFacts,
+    EngineReading,
+    GpuState,
+    Histogram,
+    Placement,
+    ProbeOutcome,
+    ProbeReading,
+    Reason,
+    ReplicaReading,
+    Slo,
+    Snapshot,
+    Window,
+)
 from pinchpoint.sources.recording import read_recording
 from tests.outputs.exposition.scenes import engine, full_scene
 
@@ -16,9 +30,10 @@ INF = float("inf")
 
 
 def snapshots(count: int, step: float = 1.0, **given) -> list[Snapshot]:
-    """Ticks of a node with a full GPU and a lost one; the first at 1000."""
-    base = full_scene(gpus=1).snapshot
-    return [replace(base, at=1000 + n * step, **given) for n in range(count)]
+    """Ticks of a node with a full GPU, a lost one and an engine that is scraped at each; the first at 1000."""
+    base = replace(full_scene(gpus=1).snapshot, absences=())
+    every = [replace(base, at=1000 + n * step, **given) for n in range(count)]
+    return [replace(s, engines=tuple(replace(reading, at=s.at) for reading in s.engines)) for s in every]
 
 
 def record(folder, every, step_seconds=1.0, **limits) -> Recorder:
@@ -80,6 +95,66 @@ def test_two_engines_of_which_one_comes_later(tmp_path):
     assert recording.snapshots[1].engine("edge") is not None
 
 
+def test_a_scrape_that_holds_for_many_ticks_is_recorded_once_at_its_own_time(tmp_path):
+    scrapes = [replace(engine("chat"), at=1000 + 5.0 * n + 0.3) for n in range(5)]
+    ticks = [replace(s, engines=(scrapes[int(s.at - 1000.5) // 5],)) for s in snapshots(22)[1:]]
+    record(tmp_path / "r", ticks, step_seconds=5.0)
+    readings = [s.engine("chat") for s in read_recording(tmp_path / "r").snapshots]
+    assert [r.at for r in readings if r] == pytest.approx([-0.7, 4.3, 9.3, 14.3, 19.3])
+
+
+def test_scrapes_that_drift_against_the_steps_are_neither_lost_nor_doubled(tmp_path):
+    late = [0.0, 4.9, 10.1, 14.9, 20.1, 24.9, 30.1, 34.9]  # a scrape now before, now after its step
+
+    def newest(at: float) -> EngineReading:
+        return replace(engine("chat"), at=1000 + max(t for t in late if t <= at - 1000))
+
+    record(tmp_path / "r", [replace(s, engines=(newest(s.at),)) for s in snapshots(46)], step_seconds=5.0)
+    found = Window(1000, read_recording(tmp_path / "r").snapshots).engine("chat")
+    assert [r.at for r in found] == pytest.approx(late)
+
+
+def test_an_engine_that_never_answered_is_recorded_with_its_reason(tmp_path):
+    refused = Absence("engine/chat", Reason.CONNECT_REFUSED, "engine chat at http://h:1: refused", 999.0)
+    record(tmp_path / "r", snapshots(3, engines=(), absences=(refused,)))
+    recording = read_recording(tmp_path / "r")
+    assert (recording.engines, recording.service) == (("chat",), "chat")
+    assert [s.absence("engine/chat") for s in recording.snapshots] == [replace(refused, at=-1.0)] * 3
+
+
+def test_an_outage_keeps_its_length_and_its_place(tmp_path):
+    gone = (Absence("engine/chat", Reason.TIMEOUT, "no answer", 1002.0),)
+    well, ill = snapshots(6), snapshots(6, engines=(), absences=gone)
+    record(tmp_path / "r", [*well[:2], *ill[2:4], *well[4:]])
+    readings = [s.engine("chat") for s in read_recording(tmp_path / "r").snapshots]
+    assert [reading and reading.at for reading in readings] == [0, 1, None, None, 4, 5]
+
+
+def test_a_recording_begins_when_every_engine_has_been_asked(tmp_path):
+    starting = Absence("engine/chat", Reason.STARTING, "not scraped yet", 1000.0)
+    record(tmp_path / "r", [*snapshots(2, engines=(), absences=(starting,)), *snapshots(4)[2:]])
+    assert [s.engine("chat").at for s in read_recording(tmp_path / "r").snapshots] == [0, 1]
+
+
+def test_several_engines_are_services_each_with_its_own_facts_and_objectives(tmp_path):
+    edge = replace(engine("edge"), facts=EngineFacts(max_num_seqs=8), slo=Slo(ttft_seconds=0.5), gpus=("1",))
+    record(tmp_path / "r", snapshots(3, engines=(engine("chat"), edge)))
+    recording = read_recording(tmp_path / "r")
+    assert (recording.engines, recording.service) == (("chat", "edge"), None)
+    last = recording.snapshots[-1]
+    assert [reading.engine for reading in last.engines] == ["chat", "edge"]
+    assert [reading.facts.max_num_seqs for reading in last.engines] == [64, 8]
+    assert last.engine("edge").slo == Slo(ttft_seconds=0.5)
+    assert last.engine("edge").gpus == ("1",)
+
+
+def test_a_probe_names_the_engine_as_the_recording_does(tmp_path):
+    probe = ProbeReading(target="p", placement=Placement.LOCAL, at=1.0, outcome=ProbeOutcome.OK, engine="a/b")
+    record(tmp_path / "r", snapshots(1, engines=(engine("a/b"),), probes=(probe,)))
+    recording = read_recording(tmp_path / "r")
+    assert [p.engine for p in recording.snapshots[0].probes] == list(recording.engines)
+
+
 def test_a_full_recording_ends_with_one_line_in_the_log(tmp_path):
     with capture_logs() as logs:
         record(tmp_path / "r", snapshots(20), max_bytes=20_000)
@@ -103,7 +178,7 @@ def test_a_disk_that_fails_is_one_line_and_one_when_it_works_again(tmp_path):
 
 def test_a_folder_with_something_in_it_is_refused(tmp_path):
     (tmp_path / "old.prom").write_text("")
-    with pytest.raises(FileExistsError, match="is not empty; name a new folder"):
+    with pytest.raises(FileExistsError, match="is not empty"):
         Recorder(tmp_path, 1.0)
 
 

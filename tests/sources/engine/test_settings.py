@@ -78,11 +78,6 @@ def test_an_empty_token_file_is_a_mistake(tmp_path: Path):
     assert "put the bare token into it" in mistake(bearer_token_file=tmp_path / "token")
 
 
-def test_target_names_are_unique():
-    with pytest.raises(ValidationError, match="'chat' is given twice"):
-        EngineSourceSettings.model_validate({"targets": [MINIMAL, MINIMAL]})
-
-
 def test_readings_must_outlive_the_interval():
     with pytest.raises(ValidationError, match="raise it"):
         EngineSourceSettings(interval_seconds=60)

@@ -73,9 +73,3 @@ def test_a_mistake_does_not_print_a_password(url: str):
     with pytest.raises(ValidationError) as caught:
         target(url=url)
     assert "hunter2" not in caught.value.errors()[0]["msg"]
-
-
-def test_two_targets_have_two_names():
-    twice = [{"name": "a", "url": "http://x"}, {"name": "a", "url": "http://y"}]
-    with pytest.raises(ValidationError, match="target name a is used more than once"):
-        ProbeSettings.model_validate({"targets": twice})

@@ -175,6 +175,62 @@ def test_a_service_never_shares_the_name_of_one_of_its_engines(tmp_path: Path):
     assert read_recording(tmp_path / "chat").service == "service"
 
 
+def test_engines_that_are_services_have_no_answer_in_common(tmp_path: Path):
+    engines = [{"name": "a", "engine": {"max_num_seqs": 8}, "slo": {"ttft_seconds": 9}}, {"name": "b"}]
+    root = write(tmp_path / "node", scrapes=0, meta_json={"services": True, "engines": engines, "slo": {}})
+    for name in ("a", "b"):
+        write(root / name)
+    recording = read_recording(root)
+    assert (recording.engines, recording.service) == (("a", "b"), None)
+    a, b = recording.snapshots[-1].engines
+    assert (a.engine, a.facts.max_num_seqs, a.slo.ttft_seconds) == ("a", 8, 9)
+    assert (b.engine, b.facts.max_num_seqs, b.slo) == ("b", None, Slo())
+    write(root, scrapes=0, meta_json={"services": True, "engines": engines[:1]})
+    assert read_recording(root).service == "a"
+
+
+def test_a_gap_in_the_numbers_is_a_gap_in_time(tmp_path: Path):
+    folder = write(tmp_path / "r", scrapes=4, meta_json={"numbered": True})
+    (folder / "000.prom").unlink()
+    (folder / "002.prom").unlink()
+    assert [reading and reading.at for reading in service_readings(read_recording(folder))] == [None, 1, None, 3]
+    (folder / "later.prom").write_text(SCRAPE)
+    assert "name is no number" in mistake(folder)
+    (folder / "later.prom").rename(folder / "999999999999.prom")
+    assert "beyond 0 to" in mistake(folder)
+
+
+def test_a_stamp_says_when_a_scrape_was_made_unless_another_step_is_given(tmp_path: Path):
+    folder = write(tmp_path / "r", scrapes=2, meta_json={"step_seconds": 5})
+    (folder / "001.prom").write_text('# pinchpoint {"at": 4.25}\n' + SCRAPE)
+    assert [r.at for r in service_readings(read_recording(folder)) if r] == [0, 4.25]
+    assert [r.at for r in service_readings(read_recording(folder, 2)) if r] == [0, 2]
+
+
+def test_a_stamp_says_why_there_is_no_scrape(tmp_path: Path):
+    folder = write(tmp_path / "r", scrapes=2, meta_json={"step_seconds": 1})
+    (folder / "001.prom").write_text('# pinchpoint {"at": 0.5, "absent": "timeout", "detail": "no answer"}\n')
+    absence = read_recording(folder).snapshots[1].absence("engine/r")
+    assert absence is not None
+    assert (absence.reason, absence.detail, absence.at) == (Reason.TIMEOUT, "no answer", 0.5)
+
+
+@pytest.mark.parametrize(
+    "stamp", ["", "{", "[]", "1", '{"at": null}', '{"at": 1e999}', '{"at": NaN}', '{"at": 1, "absent": "gremlins"}']
+)
+def test_a_stamp_that_makes_no_sense_is_a_comment(tmp_path: Path, stamp: str):
+    folder = write(tmp_path / "r", scrapes=2, meta_json={"step_seconds": 1})
+    (folder / "001.prom").write_text(f"# pinchpoint {stamp}\n{SCRAPE}")
+    assert [reading and reading.at for reading in service_readings(read_recording(folder))] == [0, 1]
+
+
+def test_a_recording_in_which_nothing_was_seen_says_so(tmp_path: Path):
+    folder = write(tmp_path / "r", scrapes=0, meta_json={"services": True, "engines": []})
+    assert "no engine was seen while it was recorded" in mistake(folder)
+    write(folder, scrapes=0, meta_json={"services": True, "engines": [{"name": "a"}]})
+    assert "ended before its first step" in mistake(folder)
+
+
 def gpu(index: int = 0, **readings: object) -> dict[str, object]:
     return {"gpu": str(index), "uuid": f"GPU-{index}", **readings}
 

@@ -1,31 +1,37 @@
 """Writes ticks into a folder."""
 
+import errno
 import json
 import re
-from collections.abc import Container
-from dataclasses import asdict
+from collections import deque
+from collections.abc import Container, Mapping
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import structlog
 
-from pinchpoint.outputs.recorder.scrape import scrape_text
-from pinchpoint.snapshot import EngineReading, GpuReading, GpuState, Snapshot
+from pinchpoint.outputs.recorder.described import described, gpu_line, known
+from pinchpoint.outputs.recorder.scrape import absence_text, scrape_text
+from pinchpoint.snapshot import Absence, EngineReading, ProbeReading, Reason, Snapshot
 
 log = structlog.get_logger(__name__)
 
-TIMES = ("at", "last_success_at")  # on this process's clock
 MAX_BYTES = 2**30  # a GiB: about half a day of four engines and eight GPUs at a step of 5 s
+MAX_STEPS = 100_000  # what a replay reads: almost six days at a step of 5 s
+JITTER_SECONDS = 0.25  # a tick may come a little before its step
+WAITING_SCRAPES = 2  # scrapes drift against the steps: two may fall between two of them, and the next step has none
 
 
 class Recorder:
-    """Records one snapshot per ``step_seconds`` into ``folder``: a sub-folder of scrapes per engine, ``meta.json``, and
-    ``gpu.jsonl``, ``host.jsonl`` and ``probe.jsonl`` where there is something to say.
+    """Records into ``folder`` every ``step_seconds``: a sub-folder per engine with what its newest scrape said or why
+    there is none, ``meta.json``, and ``gpu.jsonl``, ``host.jsonl`` and ``probe.jsonl`` where there is something to say.
 
-    ``write`` blocks on the disk: call it in a thread, one call at a time. A disk that fails is one line in the log, and
-    one when it works again; past ``max_bytes`` nothing more is written. The folder must be new or empty, lest two
-    recordings mix: ``FileExistsError`` otherwise.
+    Let a step be as long as the pause between two scrapes: then each scrape is written once, with its own time in it. A
+    recording begins with the first tick in which every engine has been asked. ``write`` takes every tick and blocks on
+    the disk: call it in a thread, one call at a time. A disk that fails is one line in the log, and one when it works
+    again; past ``max_bytes`` nothing more is written. The folder must be new or empty, lest two recordings mix:
+    ``FileExistsError`` otherwise.
     """
 
     def __init__(
@@ -33,28 +39,33 @@ class Recorder:
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise FileExistsError(f"{folder}: is not empty; name a new folder to record into")
+            raise FileExistsError(errno.EEXIST, "is not empty", str(folder))
         self._folder = folder
         self._step_seconds = step_seconds
         self._simulated = simulated
         self._bytes_left = max_bytes
         self._start: float | None = None
         self._step = 0
-        self._engines: dict[str, EngineReading] = {}  # by folder: the first reading of each
         self._folders: dict[str, str] = {}  # by engine
+        self._first: dict[str, EngineReading] = {}  # by engine
+        self._seen: dict[str, float] = {}  # when the newest scrape of each engine was made
+        self._waiting: dict[str, deque[EngineReading]] = {}
         self._probed: dict[str, float] = {}
+        self._probes: list[tuple[float, ProbeReading]] = []
         self._failing = False
 
     def write(self, snapshot: Snapshot) -> None:
-        """Records ``snapshot`` if its step has come."""
-        if self._start is None:
-            self._start = snapshot.at
-        seconds = snapshot.at - self._start
-        if self._bytes_left <= 0 or seconds < self._step * self._step_seconds - self._step_seconds / 4:
+        """Takes note of what is new in ``snapshot``, and records it if its step has come."""
+        if self._ended() or (self._start is None and _is_starting(snapshot)):
+            return
+        start = self._start = snapshot.at if self._start is None else self._start
+        seconds = snapshot.at - start
+        self._take_note(snapshot, seconds)
+        if seconds < self._step * self._step_seconds - min(JITTER_SECONDS, self._step_seconds / 4):
             return
         self._step = max(self._step, round(seconds / self._step_seconds))
         try:
-            self._record(snapshot, self._step * self._step_seconds)
+            self._record(snapshot, start)
         except OSError as error:
             if not self._failing:
                 log.error("Recording fails", folder=str(self._folder), error=str(error))
@@ -64,39 +75,51 @@ class Recorder:
                 log.info("Recording works again", folder=str(self._folder))
             self._failing = False
         self._step += 1
-        if self._bytes_left <= 0:
+        if self._ended():
             log.warning("Recording ended: it is as large as it may be", folder=str(self._folder))
 
-    def _record(self, snapshot: Snapshot, t: float) -> None:
-        new = [reading for reading in snapshot.engines if reading.engine not in self._folders]
-        for reading in new:
-            folder = self._folders[reading.engine] = _unused(folder_name(reading.engine), self._engines)
-            self._engines[folder] = reading
-        if new or t == 0:
-            self._put(self._folder / "meta.json", json.dumps(self._meta(snapshot), indent=1))
+    def _ended(self) -> bool:
+        return self._bytes_left <= 0 or self._step >= MAX_STEPS
+
+    def _take_note(self, snapshot: Snapshot, seconds: float) -> None:
         for reading in snapshot.engines:
-            self._put(self._folder / self._folders[reading.engine] / f"{self._step:06d}.prom", scrape_text(reading))
-        if snapshot.gpus:
-            self._add("gpu.jsonl", {"t": t, "gpus": [_gpu(gpu) for gpu in snapshot.gpus]})
-        if snapshot.host is not None:
-            self._add("host.jsonl", {"t": t, **_known(snapshot.host)})
+            if self._seen.get(reading.engine) != reading.at:
+                self._seen[reading.engine] = reading.at
+                self._waiting.setdefault(reading.engine, deque(maxlen=WAITING_SCRAPES)).append(reading)
         for probe in snapshot.probes:
             if self._probed.get(probe.target) != probe.at:
-                self._add("probe.jsonl", {"t": t, **_known(probe)})
                 self._probed[probe.target] = probe.at
+                self._probes.append((seconds, probe))
 
-    def _meta(self, snapshot: Snapshot) -> dict[str, Any]:
-        first = next(iter(self._engines.values()), None)
-        described = {} if first is None else {"engine": _known(first.facts), "slo": _known(first.slo)}
-        engines = [{"name": folder, "gpus": list(reading.gpus)} for folder, reading in self._engines.items()]
-        links = [asdict(link) for link in snapshot.links]
-        return {
-            "step_seconds": self._step_seconds,
-            "simulated": self._simulated,
-            **described,
-            "engines": engines,
-            "links": links,
-        }
+    def _record(self, snapshot: Snapshot, start: float) -> None:
+        t = self._step * self._step_seconds
+        probes, self._probes = self._probes, []
+        states = _states(snapshot)
+        self._describe(snapshot, states)
+        for engine, state in states.items():
+            waiting = self._waiting.get(engine)
+            state = waiting.popleft() if waiting else state  # noqa: PLW2901 - the older scrape first, none is lost
+            text = absence_text(state, start) if isinstance(state, Absence) else scrape_text(state, start)
+            self._put(self._folder / self._folders[engine] / f"{self._step:06d}.prom", text)
+        if snapshot.gpus:
+            self._add("gpu.jsonl", {"t": t, "gpus": [gpu_line(gpu) for gpu in snapshot.gpus]})
+        if snapshot.host is not None:
+            self._add("host.jsonl", {"t": t, **known(snapshot.host)})
+        for seconds, probe in probes:
+            behind = {} if probe.engine is None else {"engine": self._folders.get(probe.engine, probe.engine)}
+            self._add("probe.jsonl", {"t": round(seconds, 3), **known(probe), **behind})
+
+    def _describe(self, snapshot: Snapshot, states: Mapping[str, EngineReading | Absence]) -> None:
+        """Writes ``meta.json`` anew when there is more to say in it."""
+        new = [engine for engine in states if engine not in self._folders]
+        for engine in new:
+            self._folders[engine] = _unused(folder_name(engine), self._folders.values())
+        told = [reading for reading in snapshot.engines if reading.engine not in self._first]
+        self._first.update({reading.engine: reading for reading in told})
+        if new or told or self._step == 0:
+            meta = described(self._folders, self._first, snapshot.links)
+            whole = {"step_seconds": self._step_seconds, "simulated": self._simulated, **meta}
+            self._put(self._folder / "meta.json", json.dumps(whole, indent=1))
 
     def _put(self, file: Path, text: str) -> None:
         file.parent.mkdir(exist_ok=True)
@@ -107,27 +130,22 @@ class Recorder:
             self._bytes_left -= file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
 
 
+def _states(snapshot: Snapshot) -> dict[str, EngineReading | Absence]:
+    """Each engine's reading, or why there is none, in name order."""
+    found = {name: snapshot.engine(name) or snapshot.absence(f"engine/{name}") for name in snapshot.engine_names()}
+    return {name: state for name, state in found.items() if state is not None}
+
+
+def _is_starting(snapshot: Snapshot) -> bool:
+    return any(a.reason is Reason.STARTING and a.source.startswith("engine/") for a in snapshot.absences)
+
+
 def folder_name(engine: str) -> str:
     """An engine's name (text from outside) as a folder's: no separator, no leading dot, not too long."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", engine)[:100].lstrip(".") or "engine"
+    return re.sub(r"[^A-Za-z0-9._:-]", "_", engine)[:100].lstrip(".") or "engine"
 
 
 def _unused(folder: str, used: Container[str]) -> str:
     """``folder``, or with the first number behind it that makes it unlike the others."""
     names = chain((folder,), (f"{folder}-{number}" for number in count(2)))
     return next(name for name in names if name not in used)
-
-
-def _known(reading: Any) -> dict[str, Any]:
-    """A reading's fields without the time, and without what is unknown or empty."""
-    return {
-        name: value for name, value in asdict(reading).items() if name not in TIMES and value not in (None, "", {}, ())
-    }
-
-
-def _gpu(gpu: GpuReading) -> dict[str, Any]:
-    """A line's entry of one GPU; that it is well goes without saying."""
-    entry = _known(gpu)
-    if gpu.up and gpu.state is GpuState.OK:
-        del entry["up"], entry["state"]
-    return entry

@@ -6,7 +6,7 @@ The raw body is gone by the time a tick is recorded; what a reading holds comes 
 import json
 from collections.abc import Iterator, Mapping
 
-from pinchpoint.snapshot import EngineReading, Histogram, ReplicaReading
+from pinchpoint.snapshot import Absence, EngineReading, Histogram, ReplicaReading
 
 # Reading's field -> vLLM's name and type.
 _PLAIN: Mapping[str, tuple[str, str]] = {
@@ -31,14 +31,24 @@ _Labels = Mapping[str, str]
 _Value = float | Histogram | None
 
 
-def scrape_text(reading: EngineReading) -> str:
-    """Text 0.0.4 of every replica. What is unknown is not in it."""
+def scrape_text(reading: EngineReading, start: float) -> str:
+    """Text 0.0.4 of every replica, its time since ``start`` in a comment above. What is unknown is not in it."""
     families: dict[tuple[str, str], list[str]] = {}
     for replica in reading.replicas:
         labels = {"engine": replica.replica} | ({"model_name": replica.model} if replica.model else {})
         for name, kind, more, value in _values(replica):
             families.setdefault((name, kind), []).extend(_lines(f"vllm:{name}", {**labels, **more}, value))
-    return "".join(f"# TYPE vllm:{name} {kind}\n" + "".join(lines) for (name, kind), lines in families.items())
+    stamp = _stamp({"at": round(reading.at - start, 3)})
+    return stamp + "".join(f"# TYPE vllm:{name} {kind}\n" + "".join(lines) for (name, kind), lines in families.items())
+
+
+def absence_text(absence: Absence, start: float) -> str:
+    """A scrape that was not to be had: nothing but the comment that says why."""
+    return _stamp({"at": round(absence.at - start, 3), "absent": absence.reason, "detail": absence.detail})
+
+
+def _stamp(said: Mapping[str, object]) -> str:
+    return f"# pinchpoint {json.dumps(said)}\n"
 
 
 def _values(replica: ReplicaReading) -> Iterator[tuple[str, str, _Labels, _Value]]:

@@ -125,7 +125,7 @@ class EngineSettings(BaseModel):
 
 
 class EngineSourceSettings(BaseModel):
-    """How engines are scraped, and which."""
+    """How engines are scraped, and which. That their names differ is checked where a configuration is read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -159,8 +159,4 @@ class EngineSourceSettings(BaseModel):
     def _consistent(self) -> Self:
         if self.stale_after_seconds < self.interval_seconds:
             raise ValueError("stale_after_seconds is below interval_seconds, so every reading would go stale; raise it")
-        names = [target.name for target in self.targets]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"target name {twice[0]!r} is given twice; names become labels, so make each unique")
         return self

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, model_validator
 
 from pinchpoint.snapshot import Placement
 from pinchpoint.sources.base_url import BaseUrl
@@ -162,19 +162,13 @@ class ProbeTargetSettings(BaseModel):
 
 
 class ProbeSettings(BaseModel):
-    """The targets. Default: none, so that nothing is called and nothing is spent."""
+    """The targets. Default: none, so that nothing is called and nothing is spent.
+
+    That their names differ is checked where a configuration is read.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     targets: list[ProbeTargetSettings] = Field(
         default_factory=list, max_length=100, description="Endpoints to probe. Default: none."
     )
-
-    @field_validator("targets")
-    @classmethod
-    def _unique_names(cls, targets: list[ProbeTargetSettings]) -> list[ProbeTargetSettings]:
-        names = [target.name for target in targets]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"target name {', '.join(twice)} is used more than once; give each target its own")
-        return targets

@@ -1,6 +1,6 @@
 """The scrapes of a recording: a folder of ``*.prom`` files becomes one engine's readings, folders one service's."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, Reason
 from pinchpoint.sources.engine import EpochTracker, ScrapeError, reading_from_body
 from pinchpoint.sources.recording.failure import RecordingError
 from pinchpoint.sources.recording.files import read_bytes
+from pinchpoint.sources.recording.stamp import read_stamp
 
 MAX_SCRAPES = 100_000  # a day at one a second
 MAX_SCRAPE_BYTES = 16 * 2**20
@@ -15,23 +16,45 @@ MAX_SCRAPE_BYTES = 16 * 2**20
 Observed = EngineReading | Absence
 
 
-def scrape_files(folder: Path) -> dict[str, Path]:
-    """The ``*.prom`` files of ``folder`` by name, in name order. Raises ``RecordingError`` when there are none."""
+def scrape_files(folder: Path, *, may_be_none: bool = False) -> dict[str, Path]:
+    """The ``*.prom`` files of ``folder`` by name, in name order. Raises ``RecordingError`` when some are needed."""
     try:
         files = {path.name: path for path in sorted(folder.glob("*.prom")) if path.is_file()}
     except OSError as error:
         raise RecordingError(folder, f"can't be read ({error.strerror})") from None
-    if not files:
+    if not files and not may_be_none:
         raise RecordingError(folder, "holds no *.prom file; give the folder that the scrapes lie in")
     if len(files) > MAX_SCRAPES:
         raise RecordingError(folder, f"holds {len(files)} scrapes, more than {MAX_SCRAPES}; split it")
     return files
 
 
+def steps_of(folder: Path, names: Iterable[str], *, numbered: bool) -> tuple[str, ...]:
+    """The names of every step in order: those that are there or, where a name is a step's number, the missing ones too.
+
+    Raises ``RecordingError`` on a name that is no number.
+    """
+    if not numbered:
+        return tuple(sorted(set(names)))
+    try:
+        found = {int(name.removesuffix(".prom")): name for name in names}
+    except ValueError as error:
+        raise RecordingError(
+            folder, f'meta.json says "numbered", but a scrape\'s name is no number ({error})'
+        ) from None
+    last = max(found, default=-1)
+    if last >= MAX_SCRAPES or min(found, default=0) < 0:
+        raise RecordingError(folder, f"holds scrape number {last}, beyond 0 to {MAX_SCRAPES - 1}; split it")
+    return tuple(found.get(number, f"{number:06d}.prom") for number in range(last + 1))
+
+
 def read_engine(
-    target: EngineTarget, files: Mapping[str, Path], steps: Sequence[str], step_seconds: float
+    target: EngineTarget, files: Mapping[str, Path], steps: Sequence[str], step_seconds: float, *, stamped: bool
 ) -> tuple[Observed, ...]:
-    """One engine's reading of each step; an ``Absence`` where its scrape is missing or makes no sense."""
+    """One engine's reading of each step; an ``Absence`` where its scrape is missing or makes no sense.
+
+    A reading's time is that of its step or, when ``stamped``, the one that its recorder wrote into it.
+    """
     epochs = EpochTracker()
 
     def read(number: int, step: str) -> Observed:
@@ -42,6 +65,10 @@ def read_engine(
             )
         try:
             body = read_bytes(files[step], MAX_SCRAPE_BYTES)
+            stamp = read_stamp(body)
+            at = stamp.at if stamp and stamped else at
+            if stamp and stamp.absent:
+                return Absence(f"engine/{target.engine}", stamp.absent, stamp.detail, at)
             return epochs.stamp(reading_from_body(target, body, None, at))
         except ScrapeError as error:
             return Absence(f"engine/{target.engine}", error.reason, f"{files[step].name}: {error.detail}", at)

@@ -16,15 +16,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """A sub-folder of the recording: one engine behind the balancer."""
+    """A sub-folder of the recording: one engine. ``None``: what the root says holds for it too."""
 
     name: str
     gpus: tuple[str, ...] = ()
+    facts: EngineFacts | None = None
+    slo: Slo | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meta:
-    """``meta.json`` in our words; every part has a default, for the file and each of its keys are optional."""
+    """``meta.json`` in our words; every part has a default, for the file and each of its keys are optional.
+
+    ``numbered``: a scrape's name is the number of its step, so that a gap in the names is one in time. ``services``: no
+    balancer stands before the engines, each is a service of its own.
+    """
 
     step_seconds: float | None = None
     simulated: bool = False
@@ -33,6 +39,8 @@ class Meta:
     gpus: tuple[str, ...] = ()
     links: tuple[PeerLink, ...] = ()
     replicas: tuple[Replica, ...] = ()
+    numbered: bool = False
+    services: bool = False
 
 
 class _Entry(BaseModel):
@@ -40,6 +48,8 @@ class _Entry(BaseModel):
 
     name: str = Field(pattern=r"^[^/\x00-\x1f\x7f]{1,100}$")
     gpus: list[str] = []
+    engine: dict[str, Any] | None = None
+    slo: dict[str, Any] | None = None
 
 
 class _File(BaseModel):
@@ -54,6 +64,8 @@ class _File(BaseModel):
     gpus: list[str] = []
     links: list[dict[str, Any]] = []
     engines: list[_Entry] = Field(default=[], max_length=256)
+    numbered: bool = False
+    services: bool = False
 
 
 _FILE: TypeAdapter[_File] = TypeAdapter(_File)
@@ -67,7 +79,15 @@ def read_meta(path: Path) -> Meta:
     if not path.exists():
         return Meta()
     raw = validated(_FILE, read_object(path), path)
-    replicas = tuple(Replica(name=entry.name, gpus=tuple(entry.gpus)) for entry in raw.engines)
+    replicas = tuple(
+        Replica(
+            name=entry.name,
+            gpus=tuple(entry.gpus),
+            facts=None if entry.engine is None else validated(_FACTS, entry.engine, path),
+            slo=None if entry.slo is None else validated(_SLO, entry.slo, path),
+        )
+        for entry in raw.engines
+    )
     if any(replica.name in (".", "..") for replica in replicas) or len({r.name for r in replicas}) < len(replicas):
         raise RecordingError(path, "engines: each name must be that of a sub-folder of its own")
     return Meta(
@@ -78,6 +98,8 @@ def read_meta(path: Path) -> Meta:
         gpus=tuple(raw.gpus),
         links=tuple(validated(_LINK, link, path) for link in raw.links),
         replicas=replicas,
+        numbered=raw.numbered,
+        services=raw.services,
     )
 
 

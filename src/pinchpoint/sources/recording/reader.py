@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from pinchpoint.snapshot import (
     Slo,
     Snapshot,
 )
-from pinchpoint.sources.recording.engines import Observed, read_engine, read_service, scrape_files
+from pinchpoint.sources.recording.engines import Observed, read_engine, read_service, scrape_files, steps_of
 from pinchpoint.sources.recording.failure import RecordingError
 from pinchpoint.sources.recording.lines import Series, read_gpus, read_hosts, read_probes
 from pinchpoint.sources.recording.meta import Meta, Replica, read_meta
@@ -30,11 +30,12 @@ class Recording:
 
     ``service`` is the engine that the whole recording is about: the only one of ``engines``, or, when there are several
     behind a balancer, one more engine that every snapshot holds beside them and whose replicas are all of theirs.
+    ``None`` when the engines have nothing but the node in common: then each is a service of its own.
     """
 
     snapshots: tuple[Snapshot, ...]
     engines: tuple[str, ...]
-    service: str
+    service: str | None
     facts: EngineFacts
     slo: Slo
     step_seconds: float
@@ -52,19 +53,54 @@ def read_recording(folder: Path, step_seconds: float | None = None) -> Recording
     step = step_seconds if step_seconds is not None else meta.step_seconds or 1.0
     if not (math.isfinite(step) and step > 0):
         raise RecordingError(folder, f"the step must be above 0 seconds, not {step:g}")
-    replicas = meta.replicas or _sub_folders(folder)
-    service = folder.resolve().name or "service"
-    if service in {replica.name for replica in replicas}:
-        service = "service"
-    observed = _replicated(folder, meta, replicas, service, step) if replicas else _single(folder, meta, service, step)
+    parts = _parts(folder, meta)
+    observed = _observed(folder, meta, parts, step)
+    service = _service_name(folder, meta, parts)
+    if service is not None and service not in observed:
+        observed[service] = _behind_a_balancer(service, meta, parts, observed)
     return Recording(
-        snapshots=_snapshots(folder, meta, replicas, observed, step),
-        engines=tuple(replica.name for replica in replicas) or (service,),
+        snapshots=_snapshots(folder, meta, parts, list(observed.values()), step),
+        engines=tuple(part.name for part in parts),
         service=service,
         facts=meta.facts,
         slo=meta.slo,
         step_seconds=step,
         simulated=meta.simulated,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """One engine of a recording and the folder that its scrapes lie in."""
+
+    name: str
+    folder: Path
+    target: EngineTarget
+
+
+def _parts(folder: Path, meta: Meta) -> tuple[_Part, ...]:
+    """The engines that ``meta.json`` names, else the sub-folders with scrapes, else the folder itself."""
+    replicas = meta.replicas or _sub_folders(folder)
+    if not replicas and meta.services:
+        raise RecordingError(folder, "no engine was seen while it was recorded; start or name one and record again")
+    if not replicas:
+        name = folder.resolve().name or "service"
+        target = EngineTarget(engine=name, url="", facts=meta.facts, slo=meta.slo, gpus=meta.gpus)
+        return (_Part(name=name, folder=folder, target=target),)
+    alone = replace(meta.facts, data_parallel_size=None)  # what meta.json says of replicas is about the service
+    return tuple(
+        _Part(
+            name=replica.name,
+            folder=folder / replica.name,
+            target=EngineTarget(
+                engine=replica.name,
+                url="",
+                facts=replica.facts or alone,
+                slo=replica.slo or meta.slo,
+                gpus=replica.gpus,
+            ),
+        )
+        for replica in replicas
     )
 
 
@@ -75,36 +111,36 @@ def _sub_folders(folder: Path) -> tuple[Replica, ...]:
     return tuple(Replica(name=path.name) for path in sorted(folder.iterdir()) if any(path.glob("*.prom")))
 
 
-def _single(folder: Path, meta: Meta, service: str, step: float) -> list[tuple[Observed, ...]]:
-    files = scrape_files(folder)
-    target = EngineTarget(engine=service, url="", facts=meta.facts, slo=meta.slo, gpus=meta.gpus)
-    return [read_engine(target, files, tuple(files), step)]
+def _service_name(folder: Path, meta: Meta, parts: Sequence[_Part]) -> str | None:
+    if len(parts) == 1 and (meta.services or parts[0].folder == folder):
+        return parts[0].name
+    if meta.services:
+        return None
+    name = folder.resolve().name or "service"
+    return "service" if name in {part.name for part in parts} else name
 
 
-def _replicated(
-    folder: Path, meta: Meta, replicas: Sequence[Replica], service: str, step: float
-) -> list[tuple[Observed, ...]]:
-    files = {replica.name: scrape_files(folder / replica.name) for replica in replicas}
-    steps = sorted({name for own in files.values() for name in own})
-    alone = replace(meta.facts, data_parallel_size=None)  # what meta.json says of replicas is about the service
-    parts = {
-        replica.name: read_engine(
-            EngineTarget(engine=replica.name, url="", facts=alone, slo=meta.slo, gpus=replica.gpus),
-            files[replica.name],
-            steps,
-            step,
-        )
-        for replica in replicas
-    }
-    gpus = meta.gpus or tuple(dict.fromkeys(gpu for replica in replicas for gpu in replica.gpus))
-    target = EngineTarget(engine=service, url="", facts=meta.facts, slo=meta.slo, gpus=gpus)
-    return [*parts.values(), read_service(target, parts)]
+def _observed(folder: Path, meta: Meta, parts: Sequence[_Part], step: float) -> dict[str, tuple[Observed, ...]]:
+    """Every engine's readings, one a step."""
+    files = {part.name: scrape_files(part.folder, may_be_none=meta.services) for part in parts}
+    steps = steps_of(folder, (name for own in files.values() for name in own), numbered=meta.numbered)
+    if not steps:
+        raise RecordingError(folder, "ended before its first step; record for longer")
+    stamped = step == meta.step_seconds  # another step is another time
+    return {part.name: read_engine(part.target, files[part.name], steps, step, stamped=stamped) for part in parts}
+
+
+def _behind_a_balancer(
+    service: str, meta: Meta, parts: Sequence[_Part], observed: Mapping[str, tuple[Observed, ...]]
+) -> tuple[Observed, ...]:
+    gpus = meta.gpus or tuple(dict.fromkeys(gpu for part in parts for gpu in part.target.gpus))
+    return read_service(EngineTarget(engine=service, url="", facts=meta.facts, slo=meta.slo, gpus=gpus), observed)
 
 
 def _snapshots(
-    folder: Path, meta: Meta, replicas: Sequence[Replica], observed: list[tuple[Observed, ...]], step: float
+    folder: Path, meta: Meta, parts: Sequence[_Part], observed: list[tuple[Observed, ...]], step: float
 ) -> tuple[Snapshot, ...]:
-    folders = (folder, *(folder / replica.name for replica in replicas))
+    folders = dict.fromkeys((folder, *(part.folder for part in parts)))
     gpus = [read_gpus(place / "gpu.jsonl") for place in folders]
     hosts = read_hosts(folder / "host.jsonl")
     probes = read_probes(folder / "probe.jsonl")

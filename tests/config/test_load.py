@@ -34,10 +34,10 @@ def test_three_mistakes_give_three_messages_with_file_line_key_and_remedy(tmp_pa
     unknown = next(message for message in messages if "listen_adress" in message)
     assert unknown == f"{file}:2: web.listen_adress: is no setting; did you mean `listen_address`?"
     wrong_type = next(message for message in messages if "tick_seconds" in message)
-    assert wrong_type.startswith(f"{file}:3: tick_seconds: input should be a valid number")
+    assert wrong_type.startswith(f"{file}:3: tick_seconds: should be a number; it means: ")
     assert "Seconds between two ticks" in wrong_type
     out_of_range = next(message for message in messages if "interval_seconds" in message)
-    assert out_of_range.startswith(f"{file}:5: engines.interval_seconds: input should be greater than or equal to")
+    assert out_of_range.startswith(f"{file}:5: engines.interval_seconds: should be at least 1;")
     assert all("\n" not in message for message in messages)
 
 
@@ -104,8 +104,107 @@ def test_a_misspelt_variable_is_a_mistake() -> None:
 
 def test_a_bad_value_in_a_variable_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PINCHPOINT_TICK_SECONDS", "soon")
-    with pytest.raises(ConfigError, match="environment PINCHPOINT_TICK_SECONDS: tick_seconds: input should be"):
+    with pytest.raises(ConfigError, match="environment PINCHPOINT_TICK_SECONDS: tick_seconds: should be a number"):
         load()
+
+
+def test_mistakes_within_and_across_sections_are_told_together_each_at_its_line(tmp_path: Path) -> None:
+    file = write(
+        tmp_path,
+        """
+diagnosis: {window_seconds: 400}
+tick_seconds: fast
+engines:
+  targets:
+    - {name: chat, url: 'http://h:1', gpus: 0}
+    - {name: rag, url: 'http://h:1/'}
+    - {name: chat, url: 'http://h:3'}
+probes:
+  targets:
+    - {name: one, url: 'http://h:1', engine: caht}
+    - {name: one, url: 'http://h:2', engine: rag}
+""",
+    )
+    messages = sorted(mistakes(file))
+    expected = sorted(
+        (
+            f"{file}:2: diagnosis.window_seconds: diagnosis.window_seconds (400) is above history_seconds (300): ",
+            f"{file}:3: tick_seconds: should be a number; it means: ",
+            f"{file}:6: engines.targets.0.gpus: should be a list, like [a, b]; ",
+            f"{file}:7: engines.targets.1.url: is the URL of engine 'chat' too; ",
+            f"{file}:8: engines.targets.2.name: 'chat' is given twice; ",
+            f"{file}:11: probes.targets.0.engine: names no configured engine ('caht'); use one of: chat, rag",
+            f"{file}:12: probes.targets.1.name: 'one' is given twice; ",
+        )
+    )
+    assert len(messages) == len(expected), messages
+    for message, start in zip(messages, expected, strict=True):
+        assert message.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("history_seconds: 60\ndiagnosis: {window_seconds: 90}\n", "diagnosis.window_seconds"),
+        ("diagnosis: {idle_seconds: 30}\n", "diagnosis.idle_seconds"),
+        ("diagnosis: {stall_seconds: 21}\n", "diagnosis.stall_seconds"),
+        ("diagnosis: {window_seconds: 12}\n", "diagnosis.window_seconds"),  # its limits are defaults: 10 and 15
+        ("diagnosis: {full_scrapes: 2}\n", "diagnosis.full_scrapes"),
+        ("diagnosis: {queue_share: 0.5, kv_share_begins: 0.9}\n", "diagnosis.kv_share_begins"),
+        ("engines: {interval_seconds: 100, stale_after_seconds: 300}\n", "engines.interval_seconds"),
+        (
+            "engines: {interval_seconds: 200, stale_after_seconds: 600}\ndiagnosis: {stale_seconds: 600}\n",
+            "engines.interval_seconds",
+        ),
+    ],
+)
+def test_settings_that_would_never_give_a_verdict_are_a_mistake(tmp_path: Path, text: str, key: str) -> None:
+    (message,) = mistakes(write(tmp_path, text))
+    assert f" {key}: " in message
+    assert "lower" in message.partition("; ")[2]
+
+
+def test_engines_of_one_url_and_two_paths_are_two_engines(tmp_path: Path) -> None:
+    engines = "".join(f"    - {{name: {n}, url: 'http://h', metrics_path: '/{n}'}}\n" for n in "ab")
+    assert len(load(write(tmp_path, f"engines:\n  targets:\n{engines}"), environment={}).engines.targets) == 2
+
+
+def test_a_probe_may_name_an_engine_that_discovery_finds(tmp_path: Path) -> None:
+    probe = "probes: {targets: [{name: p, url: 'http://h:1', engine: found}]}\n"
+    assert load(write(tmp_path, probe), environment={}).probes.targets[0].engine == "found"
+    engine = "engines: {targets: [{name: a, url: 'http://h:1'}]}\n"
+    assert load(write(tmp_path, probe + engine + "discovery: {loopback: true}\n"), environment={})
+    assert "names no configured engine" in mistakes(write(tmp_path, probe + engine))[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("web: 3\n", "web: should be a mapping of key: value"),
+        ("engines: {targets: 3}\n", "engines.targets: should be a list, like [a, b]"),
+        ("gpu: {enabled: perhaps}\n", "gpu.enabled: should be true or false"),
+        ("gpu: {gpus_expected: 1.5}\n", "gpu.gpus_expected: should be a whole number"),
+        ("log: {level: loud}\n", "log.level: should be 'debug', 'info', 'warning' or 'error'"),
+        ("tick_seconds: 9\n", "tick_seconds: should be at most 5"),
+        ("diagnosis: {window_seconds: 0, idle_seconds: 0, stall_seconds: 0}\n", "diagnosis.window_seconds: should be"),
+        ("web: {listen_address: [1]}\n", "web.listen_address: should be text"),
+    ],
+)
+def test_a_wrong_type_is_told_in_the_words_of_a_yaml_file(tmp_path: Path, text: str, words: str) -> None:
+    assert any(words in message for message in mistakes(write(tmp_path, text)))
+
+
+def test_an_environment_that_is_given_stands_in_for_the_processs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PINCHPOINT_TICK_SECONDS", "4")
+    assert load(environment={}).tick_seconds == 1
+    assert load(environment={"pinchpoint_tick_seconds": "3"}).tick_seconds == 3
+    assert load().tick_seconds == 4
+    assert Settings().tick_seconds == 1
+
+
+def test_a_variable_that_is_no_json_is_told(tmp_path: Path) -> None:
+    (message,) = mistakes(environment={"PINCHPOINT_ENGINES": "[nonsense"})
+    assert message == "environment: engines: holds no valid JSON; write lists and mappings as JSON in a variable"
 
 
 def test_a_secret_comes_from_the_secrets_folder_and_never_prints(tmp_path: Path) -> None:

@@ -1,0 +1,173 @@
+"""The settings of every part in one, and the layers that they are read from."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field, ValidationError, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    InitSettingsSource,
+    NestedSecretsSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from pinchpoint.config.explain import Origins, explained, suggestion
+from pinchpoint.config.file import read_file
+from pinchpoint.config.problem import ConfigError, Problem
+from pinchpoint.config.relations import broken_relations
+from pinchpoint.diagnosis.thresholds import Thresholds
+from pinchpoint.logs import LogSettings
+from pinchpoint.outputs.web.settings import WebSettings
+from pinchpoint.sources.discovery.settings import DiscoverySettings
+from pinchpoint.sources.engine.settings import EngineSourceSettings
+from pinchpoint.sources.gpu.settings import GpuSettings
+from pinchpoint.sources.host.settings import HostSettings
+from pinchpoint.sources.probe.settings import ProbeSettings
+
+ENV_PREFIX = "PINCHPOINT_"
+
+
+@dataclass(frozen=True, slots=True)
+class _Layers:
+    """What lies beneath the flags. ``merged`` is filled with all of it together, as given."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: Path | None = None
+    content: Mapping[str, Any] = field(default_factory=dict)
+    merged: dict[str, Any] = field(default_factory=dict)
+
+
+class Settings(BaseSettings):
+    """Everything that can be configured. Without a file: this node's GPUs, engines found on loopback, no probe.
+
+    Made by itself it holds what it is given and the defaults, and reads nothing: ``load`` reads the layers.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+    layers: ClassVar[_Layers | None] = None
+
+    web: WebSettings = WebSettings()
+    gpu: GpuSettings = GpuSettings()
+    host: HostSettings = HostSettings()
+    engines: EngineSourceSettings = EngineSourceSettings()
+    discovery: DiscoverySettings = DiscoverySettings()
+    probes: ProbeSettings = ProbeSettings()
+    diagnosis: Thresholds = Thresholds()
+    log: LogSettings = LogSettings()
+    tick_seconds: float = Field(
+        default=1.0,
+        ge=0.2,
+        le=5,  # the page calls data of 10 s old
+        description="Seconds between two ticks (snapshot, diagnosis, rendering). 1 s: a scrape is at most that old.",
+    )
+    history_seconds: float = Field(
+        default=300.0,
+        ge=60,
+        le=3600,
+        description="Seconds of readings kept in memory for diagnosis and page. 300 s: five minutes of sparkline.",
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - part of pydantic's signature; it reads os.environ
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        if (layers := cls.layers) is None:
+            return (init_settings,)
+        variables = EnvSettingsSource(settings_cls)
+        variables.env_vars = {name.lower(): value for name, value in layers.environment.items()}
+        sources: list[PydanticBaseSettingsSource] = [init_settings, variables]
+        if layers.secrets:
+            sources.append(
+                NestedSecretsSettingsSource(file_secret_settings, secrets_dir=layers.secrets, env_prefix=ENV_PREFIX)
+            )
+        return (*sources, InitSettingsSource(settings_cls, dict(layers.content)))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_what_was_given(cls, values: dict[str, Any]) -> dict[str, Any]:
+        if cls.layers is not None:
+            cls.layers.merged.update(values)
+        return values
+
+
+def load(
+    file: Path | None = None,
+    *,
+    secrets: Path | None = None,
+    flags: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Settings:
+    """Reads every layer and returns valid settings.
+
+    ``flags`` is nested like the file; ``environment`` stands in for the process's. Raises ``ConfigError`` with every
+    mistake found; reads no other file.
+    """
+    environment = os.environ if environment is None else environment
+    flags = dict(flags or {})
+    content, lines = read_file(file) if file else ({}, {})
+    if secrets and not secrets.is_dir():
+        raise ConfigError(Problem(str(secrets), "", "is no folder", "name the secrets folder, or leave it out"))
+    origins = Origins(file, lines, frozenset(name.upper() for name in environment), flags, ENV_PREFIX)
+    problems = list(_unknown_variables(environment))
+    layers = _Layers(environment, secrets, content)
+    try:
+        settings = _settings(layers, flags)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        problems += [explained(each, origins, Settings) for each in details]
+    except SettingsError as error:
+        problems.append(_no_json(error, secrets))
+    except OSError as error:
+        raise ConfigError(
+            Problem(str(error.filename or secrets), "", f"can't be read: {error.strerror}", "check its rights")
+        ) from None
+    problems += [
+        Problem(origins.of(broken.location), ".".join(map(str, broken.location)), broken.what, broken.remedy)
+        for broken in broken_relations(layers.merged, Settings())
+    ]
+    if problems:
+        raise ConfigError(*problems)
+    return settings
+
+
+def _settings(layers: _Layers, flags: dict[str, Any]) -> Settings:
+    """A class of its own for each load, for that is how pydantic learns where to read."""
+    layered = type("Settings", (Settings,), {"layers": layers, "__module__": __name__})
+    settings: Settings = layered(**flags)
+    return settings
+
+
+def _no_json(error: SettingsError, secrets: Path | None) -> Problem:
+    section = re.search(r'field "(\w+)"', str(error))
+    where = str(secrets) if "Secrets" in str(error) else "environment"
+    return Problem(
+        where, section[1] if section else "", "holds no valid JSON", "write lists and mappings as JSON in a variable"
+    )
+
+
+def _unknown_variables(environment: Mapping[str, str]) -> Iterator[Problem]:
+    """A misspelt variable is a mistake too; pydantic would pass over it in silence."""
+    for variable in sorted(environment):
+        if not variable.upper().startswith(ENV_PREFIX):
+            continue
+        section = variable[len(ENV_PREFIX) :].lower().split("__")[0]
+        if section not in Settings.model_fields:
+            yield Problem(
+                f"environment {variable}", "", "is no setting", suggestion(section, list(Settings.model_fields))
+            )
