@@ -54,6 +54,7 @@ class Daemon:
         self._clock = clock
         self._started_unix = time.time()
         self._stopping = asyncio.Event()
+        self.begins_anew = False  # as a new process, once ``run`` has returned
         self.scheduler = Scheduler()
         self.lag = LoopLag(clock)
         self.board = Board(settings, self.node.gpus, self.node.links)
@@ -92,6 +93,10 @@ class Daemon:
         """Observe what the sources have, decide and render in the deciding thread, publish."""
         now, unix_offset = self._clock(), time.time() - self._clock()
         snapshot, sources = self.board.snapshot(now, unix_offset)
+        if self.node.gpus.outdated and not self.recorder and not self._stopping.is_set():
+            log.warning("the driver was upgraded under this process, which begins anew with its library")
+            self.begins_anew = True
+            self.stop()
         scene = await self.teller.tell(self.decider, snapshot, self._report(sources), unix_offset)
         self.announcer.announce(scene, self.settings.diagnosis.min_scrapes)
 

@@ -25,6 +25,8 @@ _LARGEST_LEAP_SECONDS = 5.0  # after a suspended laptop: skip the rest rather th
 class SimulatedGpus:
     """What the NVML source offers, of cards that are not there. Reads frozen values; any thread may ask."""
 
+    outdated = False
+
     def __init__(self, count: int) -> None:
         self.gpus_expected = self.gpus_visible = count
         self.latest: tuple[GpuReading, ...] = ()
