@@ -58,7 +58,8 @@ class Device:
         settings = site.settings
         rates = () if settings.pcie_throughput else (PcieRates(nvml, site.clock),)
         self._parts: tuple[Part, ...] = (Memory(nvml), Throttling(nvml, self.history.throttle), *rates)
-        self._rows = {**ROWS, **(THROUGHPUT if settings.pcie_throughput else {})}
+        rows = {**ROWS, **(THROUGHPUT if settings.pcie_throughput else {})}
+        self._rows = {tier: {name: row for name, row in rows.items() if row.tier is tier} for tier in Tier}
         self._periods = {
             Tier.SLOW: settings.slow_interval_seconds,
             Tier.MEDIUM: settings.medium_interval_seconds,
@@ -111,14 +112,17 @@ class Device:
 
     def _ask(self, tier: Tier, at: float) -> dict[str, Answer]:
         """Everything of one tier: one batch of field values, then the calls."""
-        rows = {name: row for name, row in self._rows.items() if row.tier is tier}
-        asked = {name: row for name, row in rows.items() if self._means_something(row)}
+        split = self._answers[Tier.MEDIUM].get("mig_mode") is True
+        guest = self._answers[Tier.SLOW].get("virtualization") == "vgpu"
+        asked = self._rows[tier]
+        answers: dict[str, Answer] = dict.fromkeys(asked, Reason.NOT_SUPPORTED)
+        if split or guest:
+            asked = {n: r for n, r in asked.items() if (r.with_mig or not split) and (r.in_guests or not guest)}
         parts = [part for part in self._parts if part.tier is tier]
         before = self._nvml.answers
         fields = self._nvml.ask_fields(
             [*(row.field for row in asked.values() if row.field is not None), *(f for p in parts for f in p.fields)]
         )
-        answers: dict[str, Answer] = dict.fromkeys(rows, Reason.NOT_SUPPORTED)
         calls: dict[tuple[object, ...], Answer] = {}  # one call may answer several rows
         answers |= {name: self._answer(name, row, fields, calls) for name, row in asked.items()}
         so_far = {name: answer for slower in Tier for name, answer in self._answers[slower].items()} | answers
@@ -130,11 +134,6 @@ class Device:
             if answer is Reason.INVALID:
                 self.history.drop(name)
         return answers
-
-    def _means_something(self, row: Row) -> bool:
-        split = self._answers[Tier.MEDIUM].get("mig_mode") is True
-        guest = self._answers[Tier.SLOW].get("virtualization") == "vgpu"
-        return (row.with_mig or not split) and (row.in_guests or not guest)
 
     def _answer(self, name: str, row: Row, fields: FieldAnswers, calls: dict[tuple[object, ...], Answer]) -> Answer:
         raw: Any = Reason.NOT_SUPPORTED if row.field is None else fields[row.field]

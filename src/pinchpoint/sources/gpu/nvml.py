@@ -6,6 +6,7 @@ Meanings of the codes: NVML API reference, ``nvmlReturn_t``.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -100,6 +101,12 @@ _VALUE_MEMBERS = (  # by nvmlValueType_t, with their bits
 
 F = TypeVar("F", int, tuple[int, int])  # an nvmlFieldValue_t id, or with its scope (a link, say)
 FieldAnswers = Mapping[int, float | Reason]
+
+
+class _FieldValue(ctypes.Structure):
+    """The binding's struct, which takes several times as long to read."""
+
+    _fields_ = pynvml.c_nvmlFieldValue_t._fields_
 
 
 class Versions(NamedTuple):
@@ -235,7 +242,8 @@ class NvmlGpu:
             return answers
         call = "nvmlDeviceGetFieldValues"
         try:
-            values = self._call(call, wanted)
+            scoped = [field if isinstance(field, tuple) else (field, 0) for field in wanted]
+            values = (_FieldValue * len(wanted)).from_buffer(self._call(call, scoped))
         except pynvml.NVMLError as error:
             return answers | {field: self._refuse(("field", field), error.value, call) for field in wanted}
         return answers | {field: self._field(field, value) for field, value in zip(wanted, values, strict=True)}
