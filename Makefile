@@ -1,5 +1,5 @@
 # Each target makes its own virtual environment (.venv) first. See README.md.
-.PHONY: demo run test bench check lock help
+.PHONY: demo run test soak bench check lock help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -17,6 +17,11 @@ test:  ## all tests, the real Prometheus, Alertmanager, VictoriaMetrics and Chro
 	@.ci/packages
 	@.ci/python requirements.lock requirements-dev.lock
 	.venv/bin/pytest $(ARGS)
+
+soak:  ## the GPU source through every mishap, 200,000 cycles
+	@.ci/packages
+	@.ci/python requirements.lock requirements-dev.lock
+	PINCHPOINT_SOAK_CYCLES=$${PINCHPOINT_SOAK_CYCLES:-200000} .venv/bin/pytest tests/sources/gpu/test_soak.py $(ARGS)
 
 bench:  ## the figures of the README
 	@.ci/packages

@@ -14,20 +14,23 @@ from bench.process import cpu_seconds, rss_bytes, threads
 from bench.subjects import Subject
 
 SCRAPE_INTERVAL_SECONDS = 5.0
+GPU = "gpu"  # in the name of every family about one, of both exporters
 Progress = Callable[[str], None]
 Rounds = dict[str, list[list[float]]]  # by exporter, samples of each repetition
 
 
 def measure_bodies(subjects: Sequence[Subject]) -> Iterator[Figure]:
     """How much a scrape carries."""
-    plain, zipped, samples = {}, {}, {}
+    plain, zipped, families, samples = {}, {}, {}, {}
     for subject in subjects:
         with Client(subject.port, WAYS[0]) as text, Client(subject.port, WAYS[1]) as compressed:
             body, small = text.scrape(), compressed.scrape()
         assert gzip.decompress(small)
         plain[subject.name], zipped[subject.name] = [[len(body) / 1e3]], [[len(small) / 1e3]]
-        families = text_string_to_metric_families(body.decode())
-        samples[subject.name] = [[float(sum(len(family.samples) for family in families))]]
+        found = [family for family in text_string_to_metric_families(body.decode()) if family.samples]
+        families[subject.name] = [[float(sum(GPU in family.name for family in found))]]
+        samples[subject.name] = [[float(sum(len(family.samples) for family in found))]]
+    yield Figure(what="families about GPUs", unit="", rounds=families)
     yield Figure(what="samples", unit="", rounds=samples)
     yield Figure(what="body, text", unit="kB", rounds=plain)
     yield Figure(what="body, text, gzip", unit="kB", rounds=zipped)

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bench.faults import Fact
 from bench.figures import Figure, Spread
 from bench.subjects import Subject
 
@@ -68,6 +69,16 @@ def print_table(figures: Sequence[Figure], subjects: Sequence[Subject], setting:
     where = machine()
     console.print(f"{where['cpu']}, {where['cores']} cores, Linux {where['kernel']}, {where['python']}")
     console.print(f"{setting}\n", table, "\nValue of all n samples (lowest to highest repetition).", sep="\n")
+
+
+def print_facts(facts: Sequence[Fact], subjects: Sequence[Subject]) -> None:
+    """What was seen rather than measured."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("", *(subject.name for subject in subjects)):
+        table.add_column(title)
+    for fact in facts:
+        table.add_row(fact.what, *(fact.shown[subject.name] for subject in subjects))
+    Console(width=None if sys.stdout.isatty() else 160, highlight=False).print("", table, sep="\n")
 
 
 def _ratio(figure: Figure, subjects: Sequence[Subject]) -> Spread | None:

@@ -37,7 +37,7 @@ def main() -> None:
         progress(peer)
     with tempfile.TemporaryDirectory(prefix="pinchpoint-bench-") as name, contextlib.ExitStack() as running:
         folder = Path(name)
-        environment = running.enter_context(subjects.fake_driver(folder))
+        environment = running.enter_context(subjects.Driver(folder)).environment
         measured = [running.enter_context(subjects.pinchpoint(folder, environment))]
         if isinstance(peer, Path):
             measured.append(running.enter_context(subjects.peer(folder, environment, peer)))

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import pinchpoint as package
 from tests.fakes.daemon import RunningDaemon
@@ -34,37 +35,45 @@ class Subject:
     port: int
 
 
-@contextmanager
-def fake_driver(folder: Path) -> Iterator[dict[str, str]]:
-    """The environment in which ``GPUS`` busy GPUs are found, whose readings change every second."""
-    fake = FakeNvml(folder, gpus=GPUS)
-    environment = fake.env()
-    del environment["FAKE_NVML_LOG"]  # writing a log of calls would be measured too
-    ending = threading.Event()
+class Driver:
+    """A fake driver of ``GPUS`` busy GPUs whose readings change every second. Use it as a context.
 
-    def live() -> None:
-        while not ending.wait(1.0):
-            partial = fake.state.with_suffix(".next")
-            partial.write_text("\n".join([f"gpus {GPUS}", *_readings(random.Random())]) + "\n")
-            partial.rename(fake.state)
+    ``utilization`` is what all of them say, a random one while it is ``None``; ``faults`` are lines for the fake.
+    """
 
-    thread = threading.Thread(target=live)
-    thread.start()
-    try:
-        yield environment
-    finally:
-        ending.set()
-        thread.join()
+    def __init__(self, folder: Path) -> None:
+        self._fake = FakeNvml(folder, gpus=GPUS)
+        self.environment = self._fake.env()
+        del self.environment["FAKE_NVML_LOG"]  # writing a log of calls would be measured too
+        self.utilization: int | None = None
+        self.faults: tuple[str, ...] = ()
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._live)
 
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
 
-def _readings(chance: random.Random) -> Iterator[str]:
-    for gpu in range(GPUS):
-        yield f"gpu {gpu} util {chance.randint(60, 100)}"
+    def __exit__(self, *_: object) -> None:
+        self._ending.set()
+        self._thread.join()
+
+    def _live(self) -> None:
+        chance = random.Random()
+        while not self._ending.wait(1.0):
+            lines = [line for gpu in range(GPUS) for line in self._readings(gpu, chance)]
+            self._fake.become(f"gpus {GPUS}", *lines, *self.faults)
+
+    def _readings(self, gpu: int, chance: random.Random) -> Iterator[str]:
+        busy = chance.randint(60, 98) if self.utilization is None else self.utilization
+        yield f"gpu {gpu} util {busy}"
         yield f"gpu {gpu} mem_used {chance.randint(100, 130) * 10**9}"
         yield f"gpu {gpu} power {chance.randint(400_000, 690_000)}"
         yield f"gpu {gpu} temp {chance.randint(55, 70)}"
         yield f"gpu {gpu} clock.1 {chance.randint(1700, 1980)}"
         yield f"gpu {gpu} energy {time.time_ns() // 10**6}"
+        for field in (138, 139):  # NVLink, KiB
+            yield f"gpu {gpu} field.{field} {time.time_ns() // 10**3}"
 
 
 @contextmanager
@@ -85,6 +94,18 @@ def pinchpoint(folder: Path, environment: dict[str, str]) -> Iterator[Subject]:
                 daemon.wait_for_series("pinchpoint_engine_up", 1.0, engine=target["name"])
             (labels,) = daemon.samples()["pinchpoint_build_info"]
             yield Subject("pinchpoint", dict(labels)["version"], daemon.process.pid, int(daemon.url.rpartition(":")[2]))
+
+
+@contextmanager
+def pinchpoint_alone(folder: Path, environment: dict[str, str]) -> Iterator[Subject]:
+    """``pinchpoint run`` with its default intervals and nothing but the GPUs to watch."""
+    compileall.compile_dir(Path(package.__file__).parent, quiet=1)
+    file = folder / "pinchpoint.yaml"
+    file.write_text(json.dumps({"gpu": {"gpus_expected": GPUS}, "discovery": {"loopback": False}}))
+    with RunningDaemon(folder, "--config.file", str(file), env=environment) as daemon:
+        daemon.wait_for_series("pinchpoint_gpus_visible", GPUS)
+        (labels,) = daemon.samples()["pinchpoint_build_info"]
+        yield Subject("pinchpoint", dict(labels)["version"], daemon.process.pid, int(daemon.url.rpartition(":")[2]))
 
 
 @contextmanager

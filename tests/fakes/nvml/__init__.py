@@ -67,6 +67,11 @@ class FakeNvml:
             "FAKE_NVML_LOG": str(self.log),
         }
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is set."""
+        return tuple(self._lines)
+
     def set(self, *lines: str) -> None:
         """Add lines, e.g. ``gpu 3 temp 71`` or ``gpus 7``; a later line wins. ``state.c`` lists them."""
         self._lines += lines

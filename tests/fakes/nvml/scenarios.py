@@ -452,11 +452,11 @@ ALL: Mapping[str, Callable[[FakeNvml], Node]] = {
         reset_required,
         one_hung,
         one_slow,
-        init_hung,
         xid_burst,
         persistent_wait_error,
         counter_wrap_and_reset,
         thousand_pids,
         vgpu_guest,
+        init_hung,
     )
 }
