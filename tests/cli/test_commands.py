@@ -1,9 +1,15 @@
 """The commands: the answer on stdout, everything else on stderr, exit codes that a script can read."""
 
+import http.server
 import json
+import shutil
+import subprocess
+import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -19,6 +25,12 @@ RECORDINGS = Path("tests/data/vllm-real")
 
 def pinchpoint(*arguments: str) -> Result:
     return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+
+def of_its_own(*arguments: str, stdout: IO[str] | int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    command = [sys.executable, "-m", "pinchpoint", *arguments]
+    return subprocess.run(command, check=False, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
 
 
 def test_version_and_help_answer() -> None:
@@ -201,3 +213,47 @@ def test_generated_files_are_the_committed_ones(tmp_path: Path, command: str, fo
         assert (tmp_path / path).read_text() == next(
             Path(folder.split("/", maxsplit=1)[0]).rglob(path.name)
         ).read_text()
+
+
+def test_a_server_that_speaks_in_markup_is_printed_as_it_speaks() -> None:
+    class Server(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b'{"error": {"message": "[/red] no [bold]such[/bold] door"}}'
+            self.send_response(401)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Server) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        result = of_its_own("probe", f"http://127.0.0.1:{server.server_port}/[/bold]")
+        server.shutdown()
+    assert result.returncode == 1
+    assert "[/red] no [bold]such[/bold] door" in " ".join(result.stdout.split())
+
+
+def test_a_recording_in_a_folder_named_like_markup_is_explained(tmp_path: Path) -> None:
+    folder = shutil.copytree(RECORDINGS / "a-fresh", tmp_path / "[bold] [red]")
+    assert "[bold] [red]: idle" in pinchpoint("diagnose", "--replay", str(folder)).stdout
+
+
+def test_a_url_longer_than_a_name_may_be_is_probed() -> None:
+    result = of_its_own("probe", "http://127.0.0.1:1/" + "a" * 200, "--json")
+    assert json.loads(result.stdout)[0]["outcome"] == "connect_refused"
+
+
+def test_diagnose_with_a_bad_variable_is_one_line_and_exit_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PINCHPOINT_TICK_SECONDS", "soon")
+    result = pinchpoint("diagnose", "http://127.0.0.1:1")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("pinchpoint: environment PINCHPOINT_TICK_SECONDS: tick_seconds: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_an_answer_for_which_the_disk_has_no_room_is_one_line_and_exit_2() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = of_its_own("diagnose", "--replay", str(RECORDINGS / "a-fresh"), "--json", stdout=full)
+    assert (ended.returncode, ended.stderr) == (2, "pinchpoint: No space left on device\n")

@@ -80,6 +80,51 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     assert "larger than 1 MiB" in mistakes(tmp_path / "huge")[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tick_seconds: 2024-13-01", "is no valid YAML: month must be in 1..12"),
+        ("tick_seconds: !!int abc", "is no valid YAML: invalid literal"),
+        (f"tick_seconds: {'9' * 5000}", "is no valid YAML: Exceeds the limit"),
+        ("tick_seconds: \x01", "is no valid YAML: special characters are not allowed"),
+        ("tick_seconds: 1\ntick_seconds: 2", "2: tick_seconds: is given twice, first in line 1; keep one of them"),
+        ("log: {level: info, level: debug}", "1: log.level: is given twice, first in line 1"),
+        ('"\\ud800": 1', "unable to parse raw data as a unicode string"),
+        ("engines: {targets: [{name: a, url: 'http://x', max_num_seqs: 1" + "0" * 400 + "}]}", "should be at most"),
+    ],
+)
+def test_yaml_that_python_can_not_hold_is_one_line(tmp_path: Path, text: str, expected: str) -> None:
+    file = tmp_path / "pinchpoint.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(file, environment={})
+    assert expected in str(caught.value)
+    assert len(caught.value.problems) == 1
+
+
+def test_a_merge_key_may_be_overridden(tmp_path: Path) -> None:
+    file = tmp_path / "pinchpoint.yaml"
+    target = "{name: %s, url: 'http://%s', slo: %s}"
+    a, b = target % ("a", "a", "&s {ttft_seconds: 1}"), target % ("b", "b", "{<<: *s, ttft_seconds: 3}")
+    file.write_text(f"engines: {{targets: [{a}, {b}]}}")
+    first, second = load(file, environment={}).engines.targets
+    assert (first.slo.ttft_seconds, second.slo.ttft_seconds) == (1, 3)
+
+
+def test_a_device_without_an_end_is_read_no_further_than_the_limit() -> None:
+    with pytest.raises(ConfigError, match="larger than 1 MiB"):
+        load(Path("/dev/zero"), environment={})
+
+
+def test_a_password_in_the_place_of_a_port_does_not_print(tmp_path: Path) -> None:
+    file = tmp_path / "pinchpoint.yaml"
+    file.write_text("engines: {targets: [{name: a, url: 'http://admin:hunter2'}]}")
+    with pytest.raises(ConfigError) as caught:
+        load(file, environment={})
+    assert "hunter2" not in str(caught.value)
+    assert "engines.targets.0.url" in str(caught.value)
+
+
 def test_an_empty_file_is_the_defaults(tmp_path: Path) -> None:
     assert load(write(tmp_path, "# nothing\n"), environment={}).tick_seconds == Settings().tick_seconds
     assert load(write(tmp_path, "gpu:\nweb:\n"), environment={}).gpu == Settings().gpu

@@ -1,6 +1,7 @@
 """The daemon as a process: what a SIGTERM, a hung driver, a taken port, a bad file and a sick engine do to it."""
 
 import http.server
+import os
 import re
 import socket
 import statistics
@@ -280,3 +281,39 @@ def test_a_storm_of_hangups_is_few_reloads_and_the_last_file_holds(tmp_path: Pat
         assert daemon.log.count('msg="configuration reloaded"') < 100
         assert daemon.terminate()[0] < 2.0
         assert "Traceback" not in daemon.log
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "1>&-", "0<&- 1>&- 2>&-", ">/dev/full 2>&1"])
+def test_it_lives_and_ends_well_without_standard_streams(tmp_path: Path, config: Path, closed: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    start = (
+        f"exec {sys.executable} -m pinchpoint run --config.file {config} --web.listen-address 127.0.0.1:{port} {closed}"
+    )
+    process = subprocess.Popen(["sh", "-c", start])
+    try:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and process.poll() is None:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/-/ready", timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        process.terminate()
+        assert process.wait(5) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_sigterm_ends_it_though_every_thread_for_files_hangs(tmp_path: Path, config: Path, nvml: FakeNvml) -> None:
+    os.mkfifo(tmp_path / "key")  # reading it waits for a writer, as reading from a dead file server would
+    targets = ", ".join(
+        f"{{name: t{n}, url: 'http://127.0.0.1:1', api_key_file: {tmp_path / 'key'}, interval_seconds: 1}}"
+        for n in range(40)
+    )
+    config.write_text(f"discovery: {{loopback: false}}\nprobes: {{targets: [{targets}]}}\n")
+    with RunningDaemon(tmp_path, "--config.file", str(config), env=nvml.env()) as daemon:
+        daemon.wait_for(daemon.samples, "the first tick")
+        seconds, code = daemon.terminate()
+        assert (code, seconds < 2.0) == (0, True), seconds

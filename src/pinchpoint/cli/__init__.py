@@ -4,6 +4,8 @@ Exit codes: 0 fine · 1 the answer is bad news · 2 wrong usage or input (one cl
 goes to stdout; progress and logs go to stderr.
 """
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -13,6 +15,7 @@ from pinchpoint.cli.check_config import check_config
 from pinchpoint.cli.dashboards import dashboards
 from pinchpoint.cli.demo import demo
 from pinchpoint.cli.diagnose import diagnose
+from pinchpoint.cli.exits import WRONG_INPUT
 from pinchpoint.cli.probe import probe
 from pinchpoint.cli.rules import rules
 from pinchpoint.cli.run import run
@@ -50,6 +53,23 @@ def _top(
     logs.configure("error")  # a command says itself what went wrong; `run` and `demo` configure their own log
 
 
+def _open_streams() -> None:
+    """A standard stream that is closed becomes /dev/null, lest the next socket gets its number, and a log line."""
+    while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(spare)
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")
+
+
 def main() -> None:
     """The console script."""
-    app()
+    _open_streams()
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:  # of what no command foresees: standard output on a full disk
+        sys.stderr.write(f"pinchpoint: {error.strerror or error}\n")
+        os._exit(WRONG_INPUT)  # the interpreter's own end would flush once more

@@ -115,8 +115,8 @@ def _print_table(readings: "Sequence[ProbeReading]") -> None:
     table.add_row(
         "stream", *("buffered" if r.buffered else "–" if r.ttft_seconds is None else "flows" for r in readings)
     )
-    console = Console()
+    console = Console(highlight=False, markup=False)  # a server's words may look like markup
     console.print(table)
     for reading in readings:
         if reading.remedy:
-            console.print(f"{reading.target}: {reading.detail or reading.outcome}. {reading.remedy}", highlight=False)
+            console.print(f"{reading.target}: {reading.detail or reading.outcome}. {reading.remedy}")

@@ -44,7 +44,7 @@ async def watch(urls: Sequence[str], seconds: float) -> tuple[Sequence[EngineTar
 
 def _target(url: str) -> EngineTarget:
     try:
-        return EngineSettings(name=url.rpartition("://")[2].rstrip("/"), url=url).target()
+        return EngineSettings(name=url.rpartition("://")[2].rstrip("/")[:100] or "engine", url=url).target()
     except ValidationError as error:
         fail_over(url, error)
 

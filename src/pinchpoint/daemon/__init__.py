@@ -126,6 +126,7 @@ class Daemon:
             version=__version__,
             python_version=platform.python_version(),
             simulated=self.node.simulated,
+            tick_seconds=self.settings.tick_seconds,
             started_timestamp_seconds=self._started_unix,
             event_loop_lag_seconds=self.lag.largest_since_last_asked(),
             render_seconds=self.teller.render_seconds,
@@ -150,5 +151,5 @@ class Daemon:
         self.observer.abandon_probes()
         await asyncio.gather(self.scheduler.drain(DRAIN_SECONDS), self.web.stop())
         await self.observer.close()
-        await asyncio.to_thread(self.node.gpus.stop)
+        self.node.gpus.stop()  # half a second at most; not in a thread, for each of those may hang on a disk
         self.teller.close()

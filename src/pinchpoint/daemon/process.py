@@ -34,12 +34,18 @@ def live(build: Callable[[], Daemon]) -> NoReturn:
     except (ListenError, ConfigError) as error:
         sys.stderr.writelines(f"pinchpoint: {line}\n" for line in str(error).splitlines())
         code = 2
+    except OSError as error:  # too few file descriptors even for an event loop
+        sys.stderr.write(f"pinchpoint: can't start: {error.strerror or error}\n")
+        code = 2
     except KeyboardInterrupt:
         code = 130
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):  # a full disk, a pipe without a reader
+        sys.stdout.flush()
+        sys.stderr.flush()
     if begins_anew:
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - our own command line
+        code = os.EX_TEMPFAIL
+        with contextlib.suppress(OSError):
+            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - our own command line
     os._exit(code)
 
 

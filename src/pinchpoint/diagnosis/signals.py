@@ -105,9 +105,9 @@ def _parameters(facts: EngineFacts) -> float | None:
     """Parameters that every token passes; ``None`` for a mixture of experts, where only some are active."""
     config = facts.model_config
     given = config.get("num_parameters")
-    if isinstance(given, int | float) and given > 0 and not any("expert" in key for key in config):
-        return float(given)
     try:
+        if isinstance(given, int | float) and given > 0 and not any("expert" in key for key in config):
+            return float(given)
         return float(ModelShape.from_config(config).parameters)
-    except (ValueError, TypeError):  # no dense shape, or none given
+    except (ValueError, TypeError, OverflowError):  # no dense shape, none given, or one of a hundred digits
         return None

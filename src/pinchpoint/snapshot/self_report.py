@@ -34,6 +34,7 @@ class SelfReport:
     version: str
     python_version: str
     simulated: bool = False
+    tick_seconds: float = 1.0
     started_timestamp_seconds: float = 0.0
     event_loop_lag_seconds: float | None = None
     render_seconds: float | None = None

@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -209,3 +212,32 @@ def test_bounds_and_negative_sums_of_a_histogram_survive(tmp_path):
     record(tmp_path / "r", snapshots(1, engines=(bare,)))
     (back,) = read_recording(tmp_path / "r").snapshots
     assert back.engine("chat").replicas == bare.replicas
+
+
+def test_an_engine_that_bears_the_name_of_a_file_of_the_recording_gets_another_folder(tmp_path):
+    names = ("meta.json", "gpu.jsonl", "probe.jsonl", "host.jsonl")
+    with capture_logs() as logs:
+        record(tmp_path / "r", snapshots(2, engines=tuple(map(engine, names))))
+    assert logs == []
+    assert read_recording(tmp_path / "r").engines == tuple(sorted(f"{name}-2" for name in names))
+
+
+def test_a_disk_that_fills_in_the_middle_of_a_line_leaves_whole_lines(tmp_path):
+    full = tmp_path / "full.py"
+    full.write_text(
+        "import resource, signal, sys\n"
+        "from pathlib import Path\n"
+        "from pinchpoint.outputs.recorder import Recorder\n"
+        "from tests.outputs.recorder.test_recorder import snapshots\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "recorder = Recorder(Path(sys.argv[1]), 1.0)\n"
+        "for number, snapshot in enumerate(snapshots(6)):\n"
+        "    recorder.write(snapshot)\n"
+        "    if number == 1:\n"
+        "        size = (Path(sys.argv[1]) / 'gpu.jsonl').stat().st_size\n"
+        "        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, resource.RLIM_INFINITY))\n"
+    )
+    subprocess.run([sys.executable, str(full), str(tmp_path / "r")], check=True, env={**os.environ, "PYTHONPATH": "."})
+    lines = (tmp_path / "r" / "gpu.jsonl").read_text().splitlines()
+    assert [json.loads(line)["t"] for line in lines] == [0, 1]
+    assert read_recording(tmp_path / "r").snapshots[0].gpus

@@ -107,9 +107,9 @@ async def test_two_hundred_parallel_scrapes_are_all_answered() -> None:
 async def test_a_scraper_that_does_not_read_holds_its_place_only_until_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(endpoints, "SCRAPE_SECONDS", 0.3)
+    monkeypatch.setattr(endpoints, "SCRAPE_SECONDS", 1.0)
     big = Rendered(b"x" * 50_000_000, b"")
-    published = Published(scenes.healthy(), big, big)
+    published = Published(scenes.healthy(time.time()), big, big)
     async with serving(published, max_requests=1) as (client, server):
         host, port = server.addresses[0].removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
@@ -118,7 +118,7 @@ async def test_a_scraper_that_does_not_read_holds_its_place_only_until_the_deadl
         refused = await client.get("/metrics")
         assert refused.status == 503
         assert "web.max_requests" in await refused.text()
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(1.3)
         answer = await client.get("/metrics")
         assert answer.status == 200
         answer.close()
@@ -246,3 +246,39 @@ async def test_the_metrics_path_can_be_moved_and_the_page_links_there() -> None:
         assert (await client.get("/gpu/metrics")).status == 200
         assert (await client.get("/metrics")).status == 404
         assert 'href="gpu/metrics"' in await (await client.get("/", headers={"Accept-Encoding": "identity"})).text()
+
+
+async def test_a_page_reader_that_does_not_read_is_cut_off_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "SCRAPE_SECONDS", 0.3)
+    monkeypatch.setattr(endpoints, "page", lambda *_: "x" * 50_000_000)
+    async with serving(healthy()) as (_, server):
+        host, port = server.addresses[0].removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\n\r\n")
+        await reader.readexactly(12)
+        await asyncio.sleep(0.6)
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await asyncio.wait_for(reader.readexactly(50_000_000), 10)
+        writer.close()
+
+
+async def test_ticks_that_have_stopped_make_the_scrape_fail_instead_of_repeating_old_figures() -> None:
+    async with serving(scenes.published(scenes.healthy(time.time() - 60))) as (client, _):
+        answer = await client.get("/metrics")
+        assert answer.status == 503
+        assert "the newest tick is 60 s old" in await answer.text()
+        assert "stands still" in gzip.decompress(await (await client.get("/")).read()).decode()
+
+
+async def test_what_is_no_http_gets_its_400_and_no_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(healthy()) as (_, server):
+        host, port = server.addresses[0].removeprefix("http://").split(":")
+        for nonsense in (
+            b"\x16\x03\x01 hello\r\n\r\n",
+            b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 9000 + b"\r\n\r\n",
+        ):
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(nonsense)
+            assert (await reader.readline()).endswith(b"400 Bad Request\r\n")
+            writer.close()
+    assert [record for record in caplog.records if record.name == "aiohttp.server"] == []

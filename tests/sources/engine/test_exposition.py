@@ -1,6 +1,7 @@
 """The line parser, against its rules, against prometheus_client, and against noise."""
 
 import math
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
@@ -201,3 +202,14 @@ def test_declared_names_are_known_without_a_sample():
     families = parse(b"# HELP vllm:num_requests_running Running.\n# TYPE vllm:num_requests_running gauge\n")
     assert families.declared == {"vllm:num_requests_running"}
     assert families.samples == {}
+
+
+@pytest.mark.parametrize("line", [b"\n", b"a\n", b"#\n", b"# TYPE a gauge\n"])
+def test_a_body_of_nothing_but_line_ends_is_refused_before_it_is_taken_apart(line: bytes) -> None:
+    body = line * (16_000_000 // len(line))
+    tracemalloc.start()
+    reason = refused(body)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert reason is Reason.TOO_LARGE
+    assert peak < 1_000_000

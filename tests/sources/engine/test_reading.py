@@ -1,5 +1,6 @@
 """What odd bodies mean: spellings, absent things, bad values, restarts."""
 
+import tracemalloc
 from itertools import pairwise
 
 import pytest
@@ -197,3 +198,27 @@ def test_the_epoch_changes_exactly_where_a_counter_falls(tokens: list[int]):
     stamped = [epochs.stamp(scraped(t)).epoch for t in tokens]
     changes = [a != b for a, b in pairwise(stamped)]
     assert changes == [b < a for a, b in pairwise(tokens)]
+
+
+def test_values_that_can_not_be_added_up_are_unknown():
+    twice = [
+        f'vllm:{name}{{pod="{pod}"}} 1e308'
+        for name in ("num_requests_running", "generation_tokens_total")
+        for pod in "ab"
+    ]
+    buckets = [
+        f'vllm:time_to_first_token_seconds_{part}{{pod="{pod}"}} 1e308' for part in ("sum", "count") for pod in "ab"
+    ]
+    assert replica(*twice, *buckets, 'vllm:time_to_first_token_seconds_bucket{le="+Inf"} 1') == ReplicaReading()
+
+
+def test_an_engine_that_names_its_replicas_anew_at_each_scrape_does_not_fill_the_memory():
+    tracker = EpochTracker()
+    tracemalloc.start()
+    for scrape in range(500):
+        tracker.stamp(read(*(f'vllm:generation_tokens_total{{engine="{scrape}-{rank}"}} 1' for rank in range(50))))
+        if scrape == 250:  # what is kept is full by now
+            before, _ = tracemalloc.get_traced_memory()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before < 500_000, f"{(after - before) / 1e6:.1f} MB more"

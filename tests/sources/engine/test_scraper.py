@@ -374,14 +374,22 @@ async def test_cancelling_a_scrape_cancels_it_and_the_next_one_works():
         assert isinstance(await engine.scrape(monotonic), EngineReading)
 
 
-async def test_a_defect_of_ours_is_an_absence_and_a_log_entry():
+async def test_a_defect_of_ours_is_an_absence_and_one_log_entry_while_it_lasts():
     class Broken:
         def get(self, *_: object, **__: object) -> None:
             raise RuntimeError("broken session")
 
     with capture_logs() as logs:
         engine = EngineScraper(EngineTarget(engine="chat", url="http://x"), Broken(), PATIENT)  # type: ignore[arg-type]
-        result = await engine.scrape(monotonic)
+        result, _ = [await engine.scrape(monotonic) for _ in range(2)]
     assert isinstance(result, Absence)
     assert result.reason is Reason.ERROR
-    assert logs[0]["log_level"] == "error"
+    assert [log["log_level"] for log in logs] == ["error", "warning"]
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 70 + ".example"])
+async def test_a_name_that_can_not_be_one_is_a_dns_failure(host: str):
+    async with scraper(f"http://{host}:8000", QUICK) as engine:
+        outcome = await engine.scrape(monotonic)
+    assert isinstance(outcome, Absence)
+    assert outcome.reason is Reason.DNS

@@ -93,7 +93,7 @@ def test_a_hung_gpu_is_down_its_readings_are_gone_and_it_recovers(fake: FakeNvml
     node.until(lambda: not node.gpu(3).up)
     assert time.monotonic() - hung_at < FAST.fresh_for_seconds + 1
     assert node.gpu(3).state is GpuState.HUNG
-    assert "nvmlDeviceGetPowerUsage has not returned" in node.gpu(3).detail
+    node.until(lambda: "nvmlDeviceGetPowerUsage has not returned" in node.gpu(3).detail)
     assert_only_identity_and_counters_are_left(node.gpu(3))
     stuck = len(fake.calls(gpu=3))
     assert_others_stay_fresh(node, sick=3)

@@ -1,12 +1,29 @@
 """What a prober learns of its server and keeps: the URL's shape, parameters, the model, the connection, the key."""
 
+import gzip
+import tracemalloc
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
+from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.snapshot import ProbeOutcome
 from pinchpoint.sources.probe.roots import candidates
-from tests.fakes.openai_server import Answer, FakeOpenAI, FakeRequest, Wire, replying, streaming
+from tests.fakes.openai_server import (
+    Answer,
+    FakeOpenAI,
+    FakeRequest,
+    Wire,
+    close,
+    delta,
+    end,
+    head,
+    replying,
+    say,
+    scripted,
+    streaming,
+)
 from tests.sources.probe.conftest import MakeProber
 
 MODELS = {"object": "list", "data": [{"id": "served-model"}, {"id": "other"}]}
@@ -199,6 +216,33 @@ async def test_a_key_file_that_is_no_use_is_auth_and_nothing_is_sent(
     assert reading.outcome is ProbeOutcome.AUTH
     assert said in reading.detail
     assert server.requests == []
+
+
+async def test_token_counts_that_are_none_are_unknown_and_no_defect(prober_of: MakeProber):
+    huge = {"prompt_tokens": 10**400, "completion_tokens": 10**400, "prompt_tokens_details": {"cached_tokens": 10**400}}
+    events = (*[delta(content="a")] * 12, delta(finish="stop", usage=huge), "[DONE]")
+    async with FakeOpenAI(scripted(head, *(say(event) for event in events), end)) as server:
+        reading = await prober_of(server.url).probe()
+    assert reading.outcome == "ok", reading.detail
+    assert (reading.prompt_tokens, reading.completion_tokens, reading.cached_tokens) == (None, 12, None)
+
+
+@pytest.mark.parametrize("status", ["200 OK", "400 Bad Request"])
+async def test_a_gzip_bomb_neither_fills_the_memory_nor_holds_up_the_loop(status: str, prober_of: MakeProber):
+    bomb = gzip.compress(b"x" * 200_000_000, compresslevel=1)
+    top = f"HTTP/1.1 {status}\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n\r\n".encode()
+    lag = LoopLag(monotonic)
+    async with FakeOpenAI(scripted(lambda wire: wire.send(top, bomb), close)) as server:
+        prober = prober_of(server.url)
+        lag.start()
+        tracemalloc.start()
+        reading = await prober.probe()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        lag.stop()
+    assert reading.outcome == ("invalid_response" if status.startswith("200") else "bad_request")
+    assert peak < 40_000_000, f"{peak / 1e6:.0f} MB"
+    assert lag.largest_since_last_asked() < 1.0
 
 
 async def test_a_change_is_logged_once(prober_of: MakeProber):

@@ -350,3 +350,20 @@ def test_no_bytes_raise_anything_but_the_rooms_own_error(tmp_path_factory: pytes
 def test_the_value_at_a_moment_is_the_newest_that_is_not_too_old(times: list[int], moment: int, age: int):
     fresh = [time for time in times if moment - age <= time <= moment]
     assert Series(tuple(map(float, times)), tuple(times)).at(moment, age) == (max(fresh) if fresh else None)
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "1" + "0" * 5000, "1e999", "NaN"])
+def test_a_number_that_no_reading_can_be_is_unknown(tmp_path: Path, number: str):
+    meta = f'{{"engine": {{"max_num_seqs": {number}, "model_config": {{"num_parameters": {number}}}}}}}'
+    facts = read_recording(write(tmp_path / "r", meta_json=meta)).facts
+    assert facts.max_num_seqs is None
+    assert facts.model_config == {"num_parameters": None}
+
+
+def test_a_pipe_in_the_place_of_a_file_is_refused_without_waiting_for_a_writer(tmp_path: Path):
+    os.mkfifo(write(tmp_path / "r") / "gpu.jsonl")
+    assert "it is a pipe" in mistake(tmp_path / "r")
+
+
+def test_a_step_that_would_lead_beyond_all_numbers_is_refused(tmp_path: Path):
+    assert "at most a day" in mistake(write(tmp_path / "r"), 1e308)

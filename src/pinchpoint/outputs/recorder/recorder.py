@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import re
 from collections import deque
 from collections.abc import Container, Mapping
@@ -17,6 +18,7 @@ from pinchpoint.snapshot import Absence, EngineReading, ProbeReading, Reason, Sn
 
 log = structlog.get_logger(__name__)
 
+FILES = ("meta.json", "gpu.jsonl", "host.jsonl", "probe.jsonl")
 MAX_BYTES = 2**30  # a GiB: about half a day of four engines and eight GPUs at a step of 5 s
 MAX_STEPS = 100_000  # what a replay reads: almost six days at a step of 5 s
 JITTER_SECONDS = 0.25  # a tick may come a little before its step
@@ -113,7 +115,7 @@ class Recorder:
         """Writes ``meta.json`` anew when there is more to say in it."""
         new = [engine for engine in states if engine not in self._folders]
         for engine in new:
-            self._folders[engine] = _unused(folder_name(engine), self._folders.values())
+            self._folders[engine] = _unused(folder_name(engine), {*FILES, *self._folders.values()})
         told = [reading for reading in snapshot.engines if reading.engine not in self._first]
         self._first.update({reading.engine: reading for reading in told})
         if new or told or self._step == 0:
@@ -122,12 +124,23 @@ class Recorder:
             self._put(self._folder / "meta.json", json.dumps(whole, indent=1))
 
     def _put(self, file: Path, text: str) -> None:
+        """All of the file or nothing of it."""
         file.parent.mkdir(exist_ok=True)
-        self._bytes_left -= file.write_bytes(text.encode("utf-8", "replace"))
+        try:
+            self._bytes_left -= file.write_bytes(text.encode("utf-8", "replace"))
+        except OSError:
+            file.unlink(missing_ok=True)
+            raise
 
     def _add(self, name: str, line: dict[str, Any]) -> None:
-        with (self._folder / name).open("ab") as file:
-            self._bytes_left -= file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+        """All of the line or nothing of it: half a line, left by a full disk, would spoil the whole file."""
+        text = json.dumps(line, allow_nan=False).encode() + b"\n"
+        with (self._folder / name).open("ab", buffering=0) as file:
+            before = file.tell()
+            if file.write(text) < len(text):
+                file.truncate(before)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._bytes_left -= len(text)
 
 
 def _states(snapshot: Snapshot) -> dict[str, EngineReading | Absence]:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from aiohttp import hdrs, web
 
 from pinchpoint.outputs.published import OPENMETRICS, TEXT, Published, Rendered
+from pinchpoint.outputs.scene import Scene
 from pinchpoint.outputs.web.negotiation import wants_gzip, wants_openmetrics
 from pinchpoint.outputs.web.page import OLD_SECONDS, page
 from pinchpoint.outputs.web.render_once import RenderOnce
@@ -65,6 +66,8 @@ class Endpoints:
         published = self._published()
         if published is None:
             return _not_yet()
+        if age := _overdue_seconds(published.scene):  # a scrape that fails pages somebody; old figures would not
+            return web.Response(status=503, text=f"the newest tick is {age:.0f} s old; the log says why\n")
         if self._scrapes >= self._settings.max_requests:
             limit = f"{self._settings.max_requests} scrapes are being answered already (web.max_requests)\n"
             return web.Response(status=503, text=limit, headers={hdrs.RETRY_AFTER: "1"})
@@ -82,11 +85,9 @@ class Endpoints:
         if published is None:
             return web.Response(text=page(None, telemetry_path=path), content_type="text/html", charset="utf-8")
         scene = published.scene
-        age = time.time() - scene.snapshot.at - scene.unix_offset_seconds
-        # The age is on the page only once it is worth a warning: till then one page serves the whole tick.
-        shown = int(age) if age >= OLD_SECONDS else 0
+        shown = int(_overdue_seconds(scene))
         body = await self._render.body("page", (id(scene), scene.snapshot.at, shown), lambda: page(scene, shown, path))
-        return _response(request, body, _HTML)
+        return await _sent(request, _response(request, body, _HTML))
 
     async def status(self, request: web.Request) -> web.StreamResponse:
         """Everything on the page, as JSON."""
@@ -138,7 +139,14 @@ class Endpoints:
         if published is None:
             return _not_yet()
         key = (id(published), published.scene.snapshot.at)
-        return _response(request, await self._render.body(kind, key, lambda: _dumps(make(published))), _JSON)
+        body = await self._render.body(kind, key, lambda: _dumps(make(published)))
+        return await _sent(request, _response(request, body, _JSON))
+
+
+def _overdue_seconds(scene: Scene) -> float:
+    """The age of a scene that has missed three ticks. 0 till then, so that one page serves a whole tick."""
+    age = time.time() - scene.snapshot.at - scene.unix_offset_seconds
+    return age if age >= max(OLD_SECONDS, 3 * scene.self_report.tick_seconds) else 0.0
 
 
 def _dumps(value: object) -> str:

@@ -4,13 +4,14 @@ import errno
 import re
 import socket
 
-_ADDRESS = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[^\s:/\[\]]*)):(?P<port>\d{1,5})")
+_ADDRESS = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[^\s\0:/\[\]]*)):(?P<port>[0-9]{1,5})")
 BACKLOG = 512  # connections that wait while the loop is busy: a burst of parallel scrapes is not refused
 
 _CAUSES = {
     errno.EADDRINUSE: "the port is taken by another process; stop it or choose another port",
     errno.EACCES: "this user may not bind the port; choose one from 1024 up",
     errno.EADDRNOTAVAIL: "the address does not belong to this machine; choose one that does, or :PORT for all",
+    socket.EAI_NONAME: "the host name does not resolve; use an IP address",
 }
 
 
@@ -40,8 +41,8 @@ def listen(address: str) -> socket.socket:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             return socket.create_server((host, port), family=family, backlog=BACKLOG)
         return _listen_everywhere(port)
-    except socket.gaierror:
-        raise ListenError(f"can't listen on {address}: the host name does not resolve; use an IP address") from None
+    except UnicodeError:  # "a..b", or a label of more than 63 characters
+        raise ListenError(f"can't listen on {address}: {_CAUSES[socket.EAI_NONAME]} (web.listen_address)") from None
     except OSError as error:
         cause = _CAUSES.get(error.errno or 0, error.strerror or str(error))
         raise ListenError(f"can't listen on {address}: {cause} (web.listen_address)") from error

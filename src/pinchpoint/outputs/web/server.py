@@ -1,10 +1,12 @@
 """The life of the HTTP server: listen, serve, close."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 
 import structlog
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from pinchpoint.outputs.published import Published
 from pinchpoint.outputs.web.endpoints import SECURITY_HEADERS, Endpoints
@@ -16,6 +18,14 @@ KEEPALIVE_SECONDS = 75.0  # longer than Prometheus's usual 15 to 60 s interval, 
 MAX_BODY_BYTES = 1024  # no endpoint reads a body
 
 log = structlog.get_logger(__name__)
+
+
+def _is_no_refusal(record: logging.LogRecord) -> bool:
+    """A request that is no HTTP got its 400; a line for each would let a port scanner write our log."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+logging.getLogger("aiohttp.server").addFilter(_is_no_refusal)
 
 
 class WebServer:

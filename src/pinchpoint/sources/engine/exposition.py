@@ -15,6 +15,7 @@ from pinchpoint.snapshot import Reason
 from pinchpoint.sources.engine.failure import ScrapeError
 
 MAX_SAMPLES = 100_000  # sixteen data-parallel ranks of vLLM 0.33 expose about 9,000
+MAX_LINES = 4 * MAX_SAMPLES  # HELP and TYPE included: 16 MiB of empty lines would take half a gigabyte
 MAX_LABELS = 128  # vLLM's cache_config_info has 37
 MAX_LINE_CHARS = 16_384
 KEPT_SERIES = 8192  # a dozen engines; each costs about 600 bytes
@@ -62,6 +63,8 @@ def parse(body: bytes, content_type: str | None = None) -> Families:
     ``content_type`` matters for OpenMetrics only, which must end with ``# EOF``. Raises ``ScrapeError``
     (``NOT_EXPOSITION``, ``TRUNCATED`` or ``TOO_LARGE``) and nothing else, whatever the bytes are.
     """
+    if body.count(b"\n") > MAX_LINES:
+        raise ScrapeError(Reason.TOO_LARGE, f"more than {MAX_LINES} lines; check port and metrics_path")
     *lines, half = body.decode("utf-8", errors="replace").removeprefix("\ufeff").split("\n")
     samples: dict[str, list[Sample]] = {}
     declared: set[str] = set()

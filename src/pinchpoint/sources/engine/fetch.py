@@ -75,6 +75,8 @@ async def fetch(
         ) from None
     except aiohttp.ClientError as error:
         raise _failure(error) from None
+    except UnicodeError:  # "a..b", or a label of more than 63 characters
+        raise ScrapeError(Reason.DNS, "the host name is none that could resolve; check url") from None
     raise ScrapeError(Reason.HTTP_STATUS, f"more than {MAX_REDIRECTS} redirects; set metrics_path to the final path")
 
 

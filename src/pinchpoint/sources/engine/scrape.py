@@ -50,7 +50,8 @@ class EngineScraper:
             except ScrapeError as error:
                 return self._absent(error.reason, error.detail, now())
             except Exception as error:  # noqa: BLE001 - the guard of this source: a defect costs one reading, not the daemon
-                _log.exception("scrape failed by a defect", engine=self.target.engine)
+                if self._lost is not Reason.ERROR:  # once, not at every scrape
+                    _log.exception("scrape failed by a defect", engine=self.target.engine)
                 return self._absent(
                     Reason.ERROR, f"a defect of pinchpoint ({type(error).__name__}); see its log", now()
                 )

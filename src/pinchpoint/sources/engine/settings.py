@@ -9,6 +9,7 @@ from pinchpoint.snapshot import EngineFacts, EngineTarget, Slo
 from pinchpoint.sources.base_url import BaseUrl
 
 MAX_TOKEN_FILE_BYTES = 65_536
+MAX_COUNT = 10**12  # of tokens, sequences, GPUs: far above any, and still a float
 _FACTS = EngineFacts.__dataclass_fields__.keys()
 
 
@@ -64,16 +65,24 @@ class EngineSettings(BaseModel):
     )
     quantization: str | None = Field(default=None, description="vLLM's --quantization. Default: unknown.")
     max_num_seqs: int | None = Field(
-        default=None, ge=1, description="vLLM's --max-num-seqs, which it does not export. Default: unknown."
+        default=None,
+        ge=1,
+        le=MAX_COUNT,
+        description="vLLM's --max-num-seqs, which it does not export. Default: unknown.",
     )
     max_num_batched_tokens: int | None = Field(
-        default=None, ge=1, description="vLLM's --max-num-batched-tokens, which it does not export. Default: unknown."
+        default=None,
+        ge=1,
+        le=MAX_COUNT,
+        description="vLLM's --max-num-batched-tokens, which it does not export. Default: unknown.",
     )
     max_model_len: int | None = Field(
-        default=None, ge=1, description="vLLM's --max-model-len, tokens. Default: unknown."
+        default=None, ge=1, le=MAX_COUNT, description="vLLM's --max-model-len, tokens. Default: unknown."
     )
-    tensor_parallel_size: int | None = Field(default=None, ge=1, description="GPUs per replica. Default: unknown.")
-    data_parallel_size: int | None = Field(default=None, ge=1, description="Replicas. Default: unknown.")
+    tensor_parallel_size: int | None = Field(
+        default=None, ge=1, le=MAX_COUNT, description="GPUs per replica. Default: unknown."
+    )
+    data_parallel_size: int | None = Field(default=None, ge=1, le=MAX_COUNT, description="Replicas. Default: unknown.")
     gpu_memory_utilization: float | None = Field(
         default=None,
         gt=0,

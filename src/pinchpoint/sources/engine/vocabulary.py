@@ -73,8 +73,8 @@ def _read_name(term: Term, name: str, families: Families, warn: Warn) -> dict[st
         elif term.kind is Kind.RATIO:
             values[replica] = max(sample.value for sample in valid)
         else:
-            values[replica] = math.fsum(sample.value for sample in valid)
-    return values
+            values[replica] = sum(sample.value for sample in valid)
+    return {replica: value for replica, value in values.items() if not isinstance(value, float) or math.isfinite(value)}
 
 
 def _in_range(kind: Kind, name: str, value: float, warn: Warn) -> bool:
@@ -124,15 +124,17 @@ def _histogram(buckets: Iterable[Sample], sums: Iterable[Sample], counts: Iterab
             return None
         cumulative[bound] = cumulative.get(bound, 0.0) + sample.value
     total, count = [s.value for s in sums], [s.value for s in counts]
-    observed = math.fsum(count) if count else cumulative.get(math.inf)
+    observed = sum(count) if count else cumulative.get(math.inf)
     if not total or observed is None or any(math.isnan(bound) for bound in cumulative):
+        return None
+    if not math.isfinite(sum(total)) or not math.isfinite(observed):  # too large to be added up
         return None
     cumulative.setdefault(math.inf, observed)
     bounds = _shared(tuple(sorted(cumulative)))
     values = tuple(cumulative[bound] for bound in bounds)
     if list(values) != sorted(values) or values[0] < 0:
         return None
-    return Histogram(bounds, values, math.fsum(total), observed)
+    return Histogram(bounds, values, sum(total), observed)
 
 
 @lru_cache(maxsize=256)

@@ -17,6 +17,7 @@ from pinchpoint.sources.probe.settings import ProbeTargetSettings
 from pinchpoint.sources.probe.sse import SseEvent
 
 PATH = "/chat/completions"
+MAX_TOKENS = 10**9  # a count above it is none: JSON has whole numbers of a hundred digits
 
 _FIELDS = {  # in this order, so that an event which carries both counts as visible content
     "content": TextKind.CONTENT,
@@ -177,4 +178,6 @@ def usage_of(usage: object) -> Usage | None:
 
 def _count(holder: object, name: str) -> int | None:
     number = holder.get(name) if isinstance(holder, dict) else None
-    return number if isinstance(number, int) and not isinstance(number, bool) and number >= 0 else None
+    if not isinstance(number, int) or isinstance(number, bool):
+        return None
+    return number if 0 <= number <= MAX_TOKENS else None

@@ -5,7 +5,8 @@ nothing raises but cancellation and a defect.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 
@@ -23,6 +24,7 @@ from pinchpoint.sources.probe.watch import Stage, Watch
 MAX_BODY_BYTES = 64 * 1024  # of an answer that is no stream
 MAX_STREAM_BYTES = 8 * 1024 * 1024
 MAX_EVENTS = 100_000
+SLICE_BYTES = 64 * 1024  # inflated at a time
 BODY_SECONDS = 5.0  # for such a body to arrive: its status is known already
 
 _NO_STREAM = ("json", "html")  # any other Content-Type may be a stream: servers label theirs in many ways
@@ -104,6 +106,7 @@ async def _send(
                 proxy=request.proxy,
                 allow_redirects=False,  # a redirected POST would become a GET of some page, and a success
                 trace_request_ctx=exchange.stamps,
+                auto_decompress=False,  # it would inflate a chunk whole, to a thousand times its size
             ) as response,
         ):
             exchange.stamps.headers_ns = perf_counter_ns()
@@ -133,7 +136,7 @@ async def _read_events(
 ) -> None:
     parser, transcript, size, count = SseParser(), exchange.transcript, 0, 0
     at_ns = perf_counter_ns()
-    async for chunk in response.content.iter_any():
+    async for chunk in _chunks(response):
         at_ns = perf_counter_ns()
         size += len(chunk)
         events = parser.feed(chunk)
@@ -152,13 +155,31 @@ async def _read_events(
             transcript.add(event, at_ns)
 
 
+async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """What the socket reads bring, inflated in slices: a small read can hold gigabytes, and the loop has more to do."""
+    encoding = response.headers.get("Content-Encoding", "").lower()
+    inflater = zlib.decompressobj(wbits=47) if encoding in ("gzip", "deflate") else None  # 47: either header
+    async for chunk in response.content.iter_any():
+        if inflater is None:
+            yield chunk
+            continue
+        packed = chunk
+        while packed:
+            try:
+                yield inflater.decompress(packed, SLICE_BYTES)
+            except zlib.error as error:
+                raise aiohttp.ClientPayloadError(f"the body can't be inflated ({error})") from error
+            packed = inflater.unconsumed_tail
+            await asyncio.sleep(0)
+
+
 async def _read_body(response: aiohttp.ClientResponse, limit: int) -> str:
     """At most ``limit`` bytes as text; what has come when the body breaks off or dawdles."""
     pieces: list[bytes] = []
     size = 0
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            async for piece in response.content.iter_any():
+            async for piece in _chunks(response):
                 pieces.append(piece[: limit - size])
                 size += len(pieces[-1])
                 if size >= limit:

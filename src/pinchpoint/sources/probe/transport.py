@@ -2,6 +2,7 @@
 
 import errno
 import ssl
+import zlib
 
 import aiohttp
 import aiohttp.http_exceptions
@@ -27,8 +28,7 @@ def of_exception(error: BaseException) -> ProbeOutcome:
             timed_out = error.os_error.errno == errno.ETIMEDOUT
             return ProbeOutcome.CONNECT_TIMEOUT if timed_out else ProbeOutcome.CONNECT_REFUSED
         case aiohttp.ClientPayloadError():
-            undecodable = isinstance(error.__cause__, aiohttp.http_exceptions.ContentEncodingError)
-            return ProbeOutcome.INVALID_RESPONSE if undecodable else ProbeOutcome.TRUNCATED
+            return ProbeOutcome.INVALID_RESPONSE if isinstance(error.__cause__, zlib.error) else ProbeOutcome.TRUNCATED
         case aiohttp.ClientResponseError():  # what came is no HTTP
             return ProbeOutcome.INVALID_RESPONSE
         case aiohttp.ClientConnectionError() | ConnectionError():

@@ -9,12 +9,15 @@ from pinchpoint.sources.recording.failure import RecordingError
 
 MAX_FILE_BYTES = 256 * 2**20  # gpu.jsonl of eight GPUs: about two days at one line a second
 MAX_LINE_BYTES = 2**20
+MAX_DIGITS = 20  # a 64-bit counter
 
 Json = dict[str, object]
 
 
 def read_bytes(path: Path, max_bytes: int) -> bytes:
     """The whole file. Raises ``RecordingError`` when it can't be read or is larger than ``max_bytes``."""
+    if path.is_fifo():  # opening it would wait for a writer
+        raise RecordingError(path, "can't be read (it is a pipe); check that it is a readable file")
     try:
         with path.open("rb") as file:
             content = file.read(max_bytes + 1)
@@ -40,15 +43,19 @@ def read_objects(path: Path) -> Iterator[tuple[int, Json]]:
 
 
 def _object(path: Path, text: bytes, line: int | None) -> Json:
-    # NaN and Infinity are no JSON and no readings: they become null, which is unknown.
+    # NaN, Infinity and numbers of a hundred digits are no readings: they become null, which is unknown.
     try:
-        value = json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
+        value = json.loads(text, parse_constant=lambda _: None, parse_float=_finite, parse_int=_whole)
     except (ValueError, RecursionError) as error:
         cause = getattr(error, "msg", None) or type(error).__name__
         raise RecordingError(path, f"is no JSON ({cause}); repair or remove it", line=line) from None
     if not isinstance(value, dict):
         raise RecordingError(path, f'holds a {type(value).__name__}, not an object like {{"t": 0}}', line=line)
     return value
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if len(text) <= MAX_DIGITS else None
 
 
 def _finite(text: str) -> float | None:

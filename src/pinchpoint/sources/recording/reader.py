@@ -1,6 +1,5 @@
 """A recording, as a sequence of snapshots: what the daemon would have seen, had it been there."""
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from pinchpoint.sources.recording.failure import RecordingError
 from pinchpoint.sources.recording.lines import Series, read_gpus, read_hosts, read_probes
 from pinchpoint.sources.recording.meta import Meta, Replica, read_meta
 
+MAX_STEP_SECONDS = 86_400.0
 FRESH_STEPS = 3  # a GPU or host line holds for so many steps, as three missed readings make a daemon's stale
 PROBE_FRESH_SECONDS = 300.0  # probes are rare: their result holds for longer
 
@@ -51,8 +51,8 @@ def read_recording(folder: Path, step_seconds: float | None = None) -> Recording
         raise RecordingError(folder, "is no folder that can be read; give the folder that the *.prom files lie in")
     meta = read_meta(folder / "meta.json")
     step = step_seconds if step_seconds is not None else meta.step_seconds or 1.0
-    if not (math.isfinite(step) and step > 0):
-        raise RecordingError(folder, f"the step must be above 0 seconds, not {step:g}")
+    if not 0 < step <= MAX_STEP_SECONDS:
+        raise RecordingError(folder, f"the step must be above 0 seconds and at most a day, not {step:g}")
     parts = _parts(folder, meta)
     observed = _observed(folder, meta, parts, step)
     service = _service_name(folder, meta, parts)
