@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from pinchpoint.capacity import judge_scaling
-from pinchpoint.diagnosis.consistency import inconsistencies
 from pinchpoint.diagnosis.timeline import RecordingVerdict
+from pinchpoint.diagnosis.upkeep import findings
 from pinchpoint.snapshot import Snapshot
 
 
@@ -45,9 +45,9 @@ def answer_of(verdict: RecordingVerdict) -> dict[str, Any]:
 
 
 def findings_of(snapshots: Sequence[Snapshot]) -> list[dict[str, Any]]:
-    """What is not alike among the GPUs of the last snapshot that has any, as JSON objects."""
+    """What the GPUs of the last snapshot that has any need, and what is not alike among them, as JSON objects."""
     last = next((snapshot for snapshot in reversed(snapshots) if snapshot.gpus), None)
-    return [asdict(finding) for finding in inconsistencies(last.gpus, last.links)] if last else []
+    return [asdict(finding) for finding in findings(last.gpus, last.links)] if last else []
 
 
 def print_answer(answer: dict[str, Any]) -> None:

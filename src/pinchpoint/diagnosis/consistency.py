@@ -112,7 +112,7 @@ def _unlike(gpus: Sequence[GpuReading], check: _Alike) -> Finding | None:
             groups.setdefault(said, []).append(gpu.gpu)
     if len(groups) < 2:
         return None
-    parts = (f"{said} on {_names(indices)}" for said, indices in groups.items())
+    parts = (f"{said} on {names(indices)}" for said, indices in groups.items())
     indices = tuple(index for group in groups.values() for index in group)
     return Finding(
         check=check.check, text=f"{check.what} differ: {'; '.join(parts)}", remedy=check.remedy, gpus=indices
@@ -138,7 +138,7 @@ def _persistence_off(gpus: Sequence[GpuReading]) -> Finding | None:
         return None
     return Finding(
         check="persistence_mode",
-        text=f"persistence mode is off on {_names(off)}: each start on an idle GPU waits seconds for the driver",
+        text=f"persistence mode is off on {names(off)}: each start on an idle GPU waits seconds for the driver",
         remedy="Run nvidia-persistenced, or nvidia-smi -pm 1.",
         gpus=off,
     )
@@ -167,7 +167,8 @@ _P2P_REMEDIES: Mapping[str, str] = {
 }
 
 
-def _names(indices: Sequence[str]) -> str:
+def names(indices: Sequence[str]) -> str:
+    """GPU 3; GPUs 0, 1 and 2."""
     *first, last = sorted(indices, key=_by_number)
     return f"GPUs {', '.join(first)} and {last}" if first else f"GPU {last}"
 

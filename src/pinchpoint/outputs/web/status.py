@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from pinchpoint.capacity import Scaling
-from pinchpoint.diagnosis.consistency import inconsistencies
+from pinchpoint.diagnosis.upkeep import findings
 from pinchpoint.diagnosis.verdict import Settled
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.outputs.web.as_json import as_json
@@ -26,7 +26,7 @@ def status(scene: Scene) -> dict[str, object]:
         "engines": [_engine(seen, engine) for engine in seen.engines],
         "gpus": [{**_reading(gpu, now), "engine": owner.get(gpu.uuid)} for gpu in snapshot.gpus],
         "links": as_json(snapshot.links),
-        "findings": as_json(inconsistencies(snapshot.gpus, snapshot.links)),
+        "findings": as_json(findings(snapshot.gpus, snapshot.links)),
         "probes": [_reading(probe, now) for probe in snapshot.probes],
         "host": _reading(snapshot.host, now) if snapshot.host else None,
         "missing": [{key: value for key, value in row.items() if key != "at"} for row in absent],
