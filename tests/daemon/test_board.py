@@ -78,6 +78,29 @@ def test_a_failed_scrape_replaces_the_reading_and_keeps_the_time_of_the_last_suc
     )
 
 
+def test_an_absence_counts_from_the_first_failure_whatever_its_reasons(board: Board) -> None:
+    def absent(at: float, reason: Reason) -> tuple[float, Reason, str]:
+        board.put_engine("chat", Absence("engine/chat", reason, f"attempt at {at}", at), 0.1)
+        seen = board.snapshot(at + 1.0, 0.0)[0].absence("engine/chat")
+        assert seen is not None
+        return seen.at, seen.reason, seen.detail
+
+    assert absent(5.0, Reason.TIMEOUT) == (0.0, Reason.TIMEOUT, "attempt at 5.0"), "it has been starting since 0"
+    assert absent(10.0, Reason.DNS) == (0.0, Reason.DNS, "attempt at 10.0")
+    board.put_engine("chat", scrape(20.0), 0.02)
+    assert absent(25.0, Reason.TIMEOUT)[0] == 25.0
+    assert absent(30.0, Reason.TIMEOUT)[0] == 25.0
+
+
+def test_a_failure_after_a_reading_grew_stale_counts_from_that_reading(board: Board) -> None:
+    board.put_engine("chat", scrape(10.0), 0.02)
+    late = 11.0 + Settings().engines.stale_after_seconds
+    board.put_engine("chat", Absence("engine/chat", Reason.TIMEOUT, "no answer", late), 4.0)
+    absence = board.snapshot(late, 0.0)[0].absence("engine/chat")
+    assert absence is not None
+    assert absence.at == 10.0
+
+
 def test_an_engine_that_is_no_longer_expected_takes_its_readings_with_it(board: Board) -> None:
     board.put_engine("chat", scrape(10.0), 0.02)
     board.expect_engines([EngineTarget(engine="rag", url="http://h:2")], now=11.0)

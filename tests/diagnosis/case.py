@@ -75,7 +75,17 @@ def load(path: Path) -> Case:
     assert not (
         wrong := raw.keys()
         - known
-        - {"gpus_of_engine", "replicas", "gpus", "present", "restart_at", "other", "probes_at"}
+        - {
+            "gpus_of_engine",
+            "replicas",
+            "gpus",
+            "present",
+            "restart_at",
+            "other",
+            "probes_at",
+            "probe_seconds",
+            "absent_because",
+        }
     ), wrong
     return Case(
         name=path.stem,
@@ -94,6 +104,7 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
     steps, seconds, restart = raw.get("steps", 30), raw.get("step_seconds", 1.0), raw.get("restart_at", 10**9)
     replicas = {name: _columns(series, steps, restart) for name, series in raw.get("replicas", {}).items()}
     gpus = {name: _columns(series, steps, 10**9) for name, series in raw.get("gpus", {}).items()}
+    took = raw.get("probe_seconds", 0.0)
     present = _series(raw.get("present", "1"), steps)
     for step in range(steps):
         at = step * seconds
@@ -107,18 +118,20 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
             epoch=str(step >= restart),
         )
         others = (EngineReading(engine="other", at=at, replicas=()),) if raw.get("other") else ()
-        absence = Absence("engine/chat", Reason.TIMEOUT, "no answer within 5 s", at)
+        absence = Absence("engine/chat", Reason(raw.get("absent_because", "timeout")), "no answer within 5 s", at)
         yield Snapshot(
             at=at,
             engines=(engine, *others) if present[step] else others,
             absences=() if present[step] else (absence,),
             gpus=tuple(_gpu(name, columns, step, at) for name, columns in gpus.items()),
-            probes=tuple(_probe(ended) for ended in raw.get("probes_at", ()) if ended <= at)[-1:],
+            probes=tuple(_probe(began, took) for began in raw.get("probes_at", ()) if began + took <= at)[-1:],
         )
 
 
-def _probe(at: float) -> ProbeReading:
-    return ProbeReading(target="chat", placement=Placement.LOCAL, at=at, outcome=ProbeOutcome.OK, engine="chat")
+def _probe(at: float, took: float) -> ProbeReading:
+    return ProbeReading(
+        target="chat", placement=Placement.LOCAL, at=at, outcome=ProbeOutcome.OK, engine="chat", duration_seconds=took
+    )
 
 
 def _columns(series: dict[str, Any], steps: int, restart: int) -> dict[str, list[Any]]:

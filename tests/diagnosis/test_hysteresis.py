@@ -6,14 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinchpoint.diagnosis import Bottleneck, Diagnosis, Settled, Thresholds, settle, tally
+from pinchpoint.diagnosis.verdict import Objective
 
 THRESHOLDS = Thresholds()
 FAST = {Bottleneck.NO_DATA, Bottleneck.HARDWARE, Bottleneck.STALLED, Bottleneck.SLEEPING}
 
 
-def seen(bottleneck: Bottleneck, at: float, scrapes: float = 10.0) -> Diagnosis:
+def seen(bottleneck: Bottleneck, at: float, scrapes: float = 10.0, collecting: bool = False) -> Diagnosis:
     return Diagnosis(
-        engine="chat", at=at, bottleneck=bottleneck, why=bottleneck, confidence_ratio=1.0, signals={"scrapes": scrapes}
+        engine="chat",
+        at=at,
+        bottleneck=bottleneck,
+        why=bottleneck,
+        confidence_ratio=1.0,
+        signals={"scrapes": scrapes},
+        ttft=Objective(slo_seconds=2.0, judged_seconds=at),
+        collecting=collecting,
     )
 
 
@@ -48,7 +56,7 @@ def test_a_lost_card_is_shown_within_two_seconds() -> None:
 
 
 def test_the_first_verdict_is_shown_at_once() -> None:
-    collecting = settle(None, seen(Bottleneck.UNKNOWN, 0.0, scrapes=2.0), THRESHOLDS)
+    collecting = settle(None, seen(Bottleneck.UNKNOWN, 0.0, collecting=True), THRESHOLDS)
 
     assert settle(collecting, seen(Bottleneck.IDLE, 1.0), THRESHOLDS).diagnosis.bottleneck is Bottleneck.IDLE
 
@@ -61,6 +69,7 @@ def test_a_held_class_keeps_its_words_and_shows_the_newest_signals() -> None:
     assert state.diagnosis.why == "healthy"
     assert state.diagnosis.signals == {"scrapes": 11.0}
     assert state.diagnosis.at == 1.0
+    assert state.diagnosis.ttft == Objective(slo_seconds=2.0, judged_seconds=1.0)
 
 
 def test_a_class_that_is_never_seen_again_gives_way_even_to_a_quarrel() -> None:

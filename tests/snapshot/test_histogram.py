@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinchpoint.snapshot import Histogram
+from pinchpoint.snapshot import Histogram, Quantile
 
 INF = math.inf
 
@@ -39,11 +39,19 @@ def test_changed_buckets_have_no_difference_and_no_sum() -> None:
 
 def test_a_quantile_interpolates_within_its_bucket() -> None:
     # Four observations in (1, 2]: PromQL's histogram_quantile(0.5) is 1 + 1 * 2/4.
-    assert histogram(1.1, 1.2, 1.3, 1.4).quantile(0.5) == 1.5
+    assert histogram(1.1, 1.2, 1.3, 1.4).quantile(0.5) == Quantile(1.5, 1.0, 2.0)
 
 
-def test_a_quantile_beyond_the_last_bound_is_that_bound() -> None:
-    assert histogram(100.0, 200.0).quantile(0.99) == 4.0
+def test_a_quantile_in_the_lowest_bucket_is_at_most_its_bound_and_no_number() -> None:
+    assert histogram(0.1, 0.2, 3.0).quantile(0.5) == Quantile(None, None, 1.0)
+
+
+def test_a_quantile_beyond_the_last_bound_is_at_least_that_bound_and_no_number() -> None:
+    assert histogram(100.0, 200.0).quantile(0.99) == Quantile(None, 4.0, None)
+
+
+def test_a_histogram_of_one_bucket_has_no_quantile() -> None:
+    assert histogram(1.0, bounds=(INF,)).quantile(0.5) is None
 
 
 def test_nothing_observed_has_no_mean_and_no_quantile() -> None:
@@ -67,4 +75,7 @@ def test_quantiles_rise_with_their_rank(observations: list[float], a: float, b: 
     low, high = histogram(*observations).quantile(min(a, b)), histogram(*observations).quantile(max(a, b))
     assert low is not None
     assert high is not None
-    assert low <= high
+    assert (low.at_least or 0.0) <= (high.at_least or 0.0)
+    assert (low.at_most or INF) <= (high.at_most or INF)
+    if low.value is not None and high.value is not None:
+        assert low.value <= high.value

@@ -1,10 +1,16 @@
 """The window: runs forward, forgets what is old, counts each reading once."""
 
+from dataclasses import replace
+from time import perf_counter
+
 import pytest
 
 from pinchpoint.snapshot import (
     Absence,
     EngineReading,
+    Placement,
+    ProbeOutcome,
+    ProbeReading,
     Reason,
     ReplicaReading,
     Snapshot,
@@ -64,3 +70,39 @@ def test_a_snapshot_names_every_engine_read_or_absent() -> None:
     assert snapshot.engine_names() == ("chat", "rag")
     assert snapshot.absence("engine/rag") is absence
     assert snapshot.engine("rag") is None
+
+
+def probe(at: float, target: str = "chat", engine: str | None = "chat") -> ProbeReading:
+    return ProbeReading(target=target, placement=Placement.LOCAL, at=at, outcome=ProbeOutcome.OK, engine=engine)
+
+
+def test_each_probe_of_an_engine_counts_once_and_those_of_others_not_at_all() -> None:
+    window = Window(60.0)
+    for at in range(1, 8):
+        latest = probe(1.0 if at < 5 else 4.5)
+        window = window.append(
+            Snapshot(at=float(at), probes=(latest, probe(2.0, "rag", "rag"), probe(3.0, "api", None)))
+        )
+    assert window.probes_of("chat") == (probe(1.0), probe(4.5))
+    assert window.probes_of("rag") == (probe(2.0, "rag", "rag"),)
+    assert window.probes_of("api") == ()
+
+
+def test_a_changed_copy_of_a_snapshot_finds_its_own_engines() -> None:
+    snapshot = Snapshot(at=1.0, engines=(engine(1.0),))
+    assert replace(snapshot, engines=(engine(2.0, "rag"),)).engine_names() == ("rag",)
+    assert snapshot == Snapshot(at=1.0, engines=(engine(1.0),))
+
+
+def test_asking_for_one_engine_takes_as_long_beside_a_thousand_as_alone() -> None:
+    def seconds(engines: int) -> float:
+        readings = tuple(engine(1.0, f"e{number}") for number in range(engines))
+        window = Window(600.0, tuple(Snapshot(at=float(at), engines=readings) for at in range(100)))
+        taken = []
+        for _ in range(20):
+            began = perf_counter()
+            window.engine(f"e{engines - 1}")
+            taken.append(perf_counter() - began)
+        return min(taken)
+
+    assert seconds(1000) < 10 * seconds(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from pinchpoint.config import Settings
 from pinchpoint.daemon.node import GpuSourceLike
@@ -60,8 +61,15 @@ class Board:
     def put_engine(self, name: str, outcome: EngineReading | Absence, duration: float) -> None:
         if name not in self._engines:  # it was removed while its last scrape was under way
             return
-        self._engines[name] = outcome
+        self._engines[name] = self._dated(outcome, self._engines[name])
         self._measured(f"engine/{name}", outcome.at, duration, succeeded=isinstance(outcome, EngineReading))
+
+    def _dated(self, outcome: EngineReading | Absence, last: EngineReading | Absence) -> EngineReading | Absence:
+        """An absence that goes on counts from where it began, not from the latest attempt."""
+        if isinstance(outcome, EngineReading):
+            return outcome
+        stale = outcome.at - last.at > self.settings.engines.stale_after_seconds
+        return replace(outcome, at=last.at) if stale or isinstance(last, Absence) else outcome
 
     def put_probe(self, reading: ProbeReading, duration: float) -> None:
         if reading.target not in self._totals:

@@ -6,8 +6,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-STEP_SECONDS = 0.05
-KEPT = 4096  # steps, over three minutes: longer than a probe, unless its overall deadline is raised
+STEP_SECONDS = 0.1
+KEPT = 2048  # steps, about three minutes: longer than any probe
 
 
 class LoopLag:

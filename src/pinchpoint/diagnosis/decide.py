@@ -9,6 +9,9 @@ from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis
 from pinchpoint.snapshot import Window
 
+# Seen, not inferred: what was a rival a moment ago, within the window, is none now.
+_SEEN = (Bottleneck.NO_DATA, Bottleneck.SLEEPING, Bottleneck.IDLE, Bottleneck.STALLED)
+
 
 def diagnose(window: Window, engine: str, now: float, thresholds: Thresholds) -> Diagnosis:
     """Names the bottleneck of one engine at ``now`` (same clock as the window).
@@ -21,7 +24,7 @@ def diagnose(window: Window, engine: str, now: float, thresholds: Thresholds) ->
     weighed = [rule(signals, thresholds) for rule in rules]
     verdict = _first_gate(weighed) or _best(weighed, thresholds) or unknown(signals, thresholds, weighed)
     scores = {judgement.bottleneck: judgement.score for judgement in weighed if judgement.score is not None}
-    runner_up = _runner_up(verdict.bottleneck, scores)
+    runner_up = None if verdict.bottleneck in _SEEN else _runner_up(verdict.bottleneck, scores)
     return Diagnosis(
         engine=engine,
         at=now,
@@ -35,6 +38,9 @@ def diagnose(window: Window, engine: str, now: float, thresholds: Thresholds) ->
         missing=verdict.missing,
         advice=verdict.advice,
         signals=signals.numbers(),
+        ttft=signals.ttft,
+        inter_token=signals.inter_token,
+        collecting=verdict.bottleneck is Bottleneck.UNKNOWN and signals.load.scrapes < thresholds.min_scrapes,
     )
 
 
@@ -56,11 +62,12 @@ def _runner_up(named: Bottleneck, scores: dict[Bottleneck, float]) -> Bottleneck
 def _confidence(verdict: Judgement, rival: float, signals: Signals, thresholds: Thresholds) -> float:
     """How far to trust the answer (0..1): the score, reduced
 
+    - to 0.95 where scores were weighed: an inference is never certain, as a gate may be;
     - to half when the runner-up is as good, not at all when it is 0.4 behind;
     - by a tenth for each missing signal of the class, to 0.6 at most;
     - to half at the fewest scrapes, not at all from ``full_scrapes`` (what one tick can tell is not reduced).
     """
-    score = verdict.score or 0.0
+    score = min(verdict.score or 0.0, 1.0 if verdict.gate else 0.95)
     margin = 0.5 + 0.5 * ramp(score - rival, 0.0, 0.4)
     known = max(0.6, 1.0 - 0.1 * len(verdict.missing))
     at_once = verdict.bottleneck in (Bottleneck.NO_DATA, Bottleneck.SLEEPING)

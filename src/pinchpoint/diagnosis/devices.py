@@ -1,9 +1,9 @@
 """How the engine's own GPUs fare. NVML utilisation is a share of time with a kernel resident, never a share of peak."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pinchpoint.diagnosis.rates import known, mean, ratio
+from pinchpoint.diagnosis.rates import known, mean, ratio, total
 from pinchpoint.snapshot import GpuReading, GpuState, Snapshot, ThrottleReason
 
 FAULT_THROTTLES = (
@@ -13,11 +13,33 @@ FAULT_THROTTLES = (
     ThrottleReason.SW_THERMAL_SLOWDOWN,
 )
 POWER_CAP = (ThrottleReason.SW_POWER_CAP,)
-# NVIDIA's Xid catalogue: 48 double-bit ECC, 64 row-remap failure, 74 NVLink, 79 fallen off the bus, 94/95 contained and
-# uncontained ECC, 119/120 GSP timeout, 154 recovery needed. Application errors (13, 31, 43, 45) are not the card's.
-SERIOUS_XIDS = ("48", "64", "74", "79", "94", "95", "119", "120", "154")
+# NVIDIA's Xid catalogue. Application errors (13, 31, 43, 45) are not the card's.
+SERIOUS_XIDS: Mapping[str, str] = {
+    "48": "double-bit ECC error",
+    "64": "row remapping failed",
+    "74": "NVLink error",
+    "79": "fallen off the bus",
+    "94": "contained ECC error",
+    "95": "uncontained ECC error",
+    "119": "GSP timeout",
+    "120": "GSP error",
+    "154": "recovery needed",
+}
 
 Readings = Mapping[str, Sequence[GpuReading]]  # by GPU index, oldest first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One GPU of the engine over the window. A share is of its readings; ``None`` is unknown."""
+
+    gpu: str
+    fault_throttle_share: float | None = None
+    fault_throttles: tuple[ThrottleReason, ...] = ()  # those that were active in any reading
+    power_cap_share: float | None = None
+    clock_ratio: float | None = None  # SM clock over its maximum
+    uncorrectable_errors: float | None = None
+    serious_xids: Mapping[str, float] = field(default_factory=dict)  # events by code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +51,7 @@ class Devices:
 
     declared: bool = False  # the operator said which GPUs are the engine's; else the only engine has them all
     sick: tuple[GpuReading, ...] = ()  # lost, hung or in need of a reset at the newest tick
+    cards: tuple[Card, ...] = ()
     gpus: float | None = None
     gpus_sick: float | None = None
     gpu_utilization_ratio: float | None = None
@@ -57,6 +80,7 @@ def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, 
     latest = [gpu for gpu in snapshots[-1].gpus if gpu.gpu in found]
     sick = tuple(gpu for gpu in latest if not gpu.up and gpu.state is not GpuState.ACCESS_DENIED)
     readings = {index: tuple(by_time.values()) for index, by_time in found.items()}
+    cards = tuple(_card(index, history) for index, history in sorted(readings.items()))
 
     def typical(pick: Callable[[GpuReading], float | None]) -> float | None:
         values = _per_gpu(readings, pick)
@@ -65,6 +89,7 @@ def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, 
     return Devices(
         declared=bool(declared),
         sick=sick,
+        cards=cards,
         gpus=float(len(found)),
         gpus_sick=float(len(sick)),
         gpu_utilization_ratio=typical(lambda gpu: gpu.utilization_ratio),
@@ -72,12 +97,35 @@ def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, 
         gpu_tensor_active_ratio=typical(lambda gpu: gpu.tensor_active_ratio),
         gpu_dram_active_ratio=typical(lambda gpu: gpu.dram_active_ratio),
         gpu_power_ratio=typical(lambda gpu: ratio(gpu.power_watts, gpu.power_limit_watts)),
-        gpu_clock_ratio=min(_per_gpu(readings, _clock_ratio), default=None),
-        gpu_fault_throttle_share=max(_per_gpu(readings, lambda gpu: _active(gpu, FAULT_THROTTLES)), default=None),
-        gpu_power_cap_share=max(_per_gpu(readings, lambda gpu: _active(gpu, POWER_CAP)), default=None),
-        gpu_uncorrectable_errors=_increase(readings, lambda gpu: gpu.ecc_errors_total.get("uncorrectable")),
-        gpu_serious_xids=_increase(readings, _serious_xids),
+        gpu_clock_ratio=min((card.clock_ratio for card in cards if card.clock_ratio is not None), default=None),
+        gpu_fault_throttle_share=_most(cards, lambda card: card.fault_throttle_share),
+        gpu_power_cap_share=_most(cards, lambda card: card.power_cap_share),
+        gpu_uncorrectable_errors=total([card.uncorrectable_errors for card in cards]),
+        gpu_serious_xids=total([sum(card.serious_xids.values()) for card in cards]),
     )
+
+
+def _card(index: str, history: Sequence[GpuReading]) -> Card:
+    up = [gpu for gpu in history if gpu.up]
+    seen = {reason for gpu in up for reason in FAULT_THROTTLES if (known(gpu.throttle_active.get(reason)) or 0) > 0}
+    return Card(
+        gpu=index,
+        fault_throttle_share=mean([_active(gpu, FAULT_THROTTLES) for gpu in up]),
+        fault_throttles=tuple(reason for reason in FAULT_THROTTLES if reason in seen),
+        power_cap_share=mean([_active(gpu, POWER_CAP) for gpu in up]),
+        clock_ratio=mean([_clock_ratio(gpu) for gpu in up]),
+        uncorrectable_errors=_increase(history, lambda gpu: gpu.ecc_errors_total.get("uncorrectable")),
+        serious_xids={code: events for code in SERIOUS_XIDS if (events := _events(history, code))},
+    )
+
+
+def _events(history: Sequence[GpuReading], code: str) -> float | None:
+    """The counter of a code appears with its first event, so one that is missing is 0."""
+    return _increase(history, lambda gpu: gpu.xid_errors_total.get(code, 0.0)) if history[-1].xid_errors_total else None
+
+
+def _most(cards: Sequence[Card], pick: Callable[[Card], float | None]) -> float | None:
+    return max((value for card in cards if (value := pick(card)) is not None), default=None)
 
 
 def _per_gpu(readings: Readings, pick: Callable[[GpuReading], float | None]) -> list[float]:
@@ -85,14 +133,10 @@ def _per_gpu(readings: Readings, pick: Callable[[GpuReading], float | None]) -> 
     return [value for value in means if value is not None]
 
 
-def _increase(readings: Readings, pick: Callable[[GpuReading], float | None]) -> float | None:
-    """Increase of a counter since the window began, all GPUs together; a counter that fell began anew."""
-    rises = []
-    for history in readings.values():
-        values = [value for gpu in history if (value := known(pick(gpu))) is not None]
-        if values:
-            rises.append(max(0.0, values[-1] - values[0]))
-    return known(sum(rises)) if rises else None
+def _increase(history: Sequence[GpuReading], pick: Callable[[GpuReading], float | None]) -> float | None:
+    """Increase of a counter since the window began; a counter that fell began anew."""
+    values = [value for gpu in history if (value := known(pick(gpu))) is not None]
+    return known(max(0.0, values[-1] - values[0])) if values else None
 
 
 def _clock_ratio(gpu: GpuReading) -> float | None:
@@ -105,9 +149,3 @@ def _active(gpu: GpuReading, reasons: Sequence[ThrottleReason]) -> float | None:
     active = gpu.throttle_active
     flags = [value for reason in reasons if (value := known(active.get(reason))) is not None]
     return float(max(flags) > 0) if flags else None
-
-
-def _serious_xids(gpu: GpuReading) -> float | None:
-    """Serious Xids so far. An empty mapping is no Xid: the counter of a code appears with its first event."""
-    counts = gpu.xid_errors_total
-    return sum(known(counts.get(code)) or 0.0 for code in SERIOUS_XIDS) if counts else 0.0

@@ -16,7 +16,7 @@ def settle(previous: Settled | None, diagnosis: Diagnosis, thresholds: Threshold
 
     A different class takes over once it has been seen for its hold without a break, ``since`` when it was first seen;
     the first verdict after too few scrapes at once. Until then the held class keeps its evidence, words and confidence,
-    while signals and scores are the newest.
+    while signals, scores and latencies are the newest.
     """
     if previous is None:
         return Settled(diagnosis=diagnosis, since=diagnosis.at)
@@ -26,12 +26,18 @@ def settle(previous: Settled | None, diagnosis: Diagnosis, thresholds: Threshold
     earlier = previous.candidate_since if seen is previous.candidate else None
     candidate_since = now if earlier is None else earlier
     contested_since = now if previous.contested_since is None else previous.contested_since
-    collecting = held.bottleneck is Bottleneck.UNKNOWN and held.signals.get("scrapes", 0.0) < thresholds.min_scrapes
-    hold = 0.0 if collecting else _hold(held.bottleneck, seen, thresholds)
+    hold = 0.0 if held.collecting else _hold(held.bottleneck, seen, thresholds)
     if now - candidate_since >= hold or now - contested_since >= _PATIENCE * max(hold, thresholds.hold_seconds):
         return Settled(diagnosis=diagnosis, since=candidate_since)
     return Settled(
-        diagnosis=replace(held, at=now, signals=diagnosis.signals, scores=diagnosis.scores),
+        diagnosis=replace(
+            held,
+            at=now,
+            signals=diagnosis.signals,
+            scores=diagnosis.scores,
+            ttft=diagnosis.ttft,
+            inter_token=diagnosis.inter_token,
+        ),
         since=previous.since,
         candidate=seen,
         candidate_since=candidate_since,

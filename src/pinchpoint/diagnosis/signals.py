@@ -7,8 +7,9 @@ from pinchpoint.diagnosis.latency import Latency, latency_of
 from pinchpoint.diagnosis.load import Load, load_of
 from pinchpoint.diagnosis.rates import known
 from pinchpoint.diagnosis.thresholds import Thresholds
+from pinchpoint.diagnosis.verdict import Objective
 from pinchpoint.physics import ModelShape, gpu_by_name
-from pinchpoint.snapshot import Absence, EngineFacts, EngineReading, Slo, Window
+from pinchpoint.snapshot import Absence, EngineFacts, EngineReading, ProbeReading, Quantile, Slo, Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,7 @@ class Signals:
     absence: Absence | None = None
     awake: bool | None = None
     own_probes: float | None = None  # synthetic requests of ours that ended within the window; None: none are sent
+    own_probe_targets: float | None = None  # ways in which they are sent: each may have one more in flight
     model_flops_utilization_ratio: float | None = None  # of the cards' dense bf16 peak, from public shapes and peaks
     facts: EngineFacts = field(default_factory=EngineFacts)
     slo: Slo = field(default_factory=Slo)
@@ -30,12 +32,35 @@ class Signals:
     latency: Latency = field(default_factory=Latency)
     devices: Devices = field(default_factory=Devices)
 
+    @property
+    def ttft(self) -> Objective:
+        latency = self.latency
+        return Objective(
+            slo_seconds=self.slo.ttft_seconds,
+            judged_seconds=latency.ttft_judged_seconds,
+            judged_by=latency.ttft_judged_by,
+            p50=latency.ttft_p50_seconds,
+            p95=latency.ttft_p95_seconds,
+        )
+
+    @property
+    def inter_token(self) -> Objective:
+        """The mean is judged: that is what TPOT is, and a stream is read at its mean pace."""
+        latency = self.latency
+        return Objective(
+            slo_seconds=self.slo.tpot_seconds,
+            judged_seconds=latency.inter_token_mean_seconds,
+            p50=latency.inter_token_p50_seconds,
+            p95=latency.inter_token_p95_seconds,
+        )
+
     def numbers(self) -> dict[str, float]:
         """Every known signal by name, for the export of ``diagnosis_signal``."""
         found: dict[str, float] = {}
         for part in (self, self.load, self.latency, self.devices):
             for each in fields(part):
                 value = getattr(part, each.name)
+                value = value.value if isinstance(value, Quantile) else value
                 if isinstance(value, float | int) and not isinstance(value, bool) and known(value) is not None:
                     found[each.name] = float(value)
         return found
@@ -46,21 +71,21 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds) 
     latest = window.latest
     if latest is None:
         return Signals()
-    recent = window.last(thresholds.window_seconds)
-    every = recent.engine(engine)
-    if len(every) < thresholds.min_scrapes:  # rare scrapes, or an engine that is gone: look further back
-        every = window.engine(engine)
-    devices = devices_of(recent.snapshots, engine, every[-1].gpus if every else ())
+    every = window.engine(engine)
+    recent = window.last(thresholds.window_seconds).snapshots
+    devices = devices_of(recent, engine, every[-1].gpus if every else ())
     current = latest.engine(engine)
     if current is None or now - current.at > thresholds.stale_seconds:
         age = now - every[-1].at if every else None
         return Signals(age_seconds=age, absence=latest.absence(f"engine/{engine}"), devices=devices)
     readings = _of_one_epoch(every, latest.at - thresholds.window_seconds, thresholds.min_scrapes)
     load = load_of(readings, thresholds)
+    probes = window.probes_of(engine)
     return Signals(
         age_seconds=now - current.at,
         awake=_awake(current),
-        own_probes=_own_probes(window, engine, readings[0].at),
+        own_probes=float(sum(_ended(probe) >= readings[0].at for probe in probes)) if probes else None,
+        own_probe_targets=float(len({probe.target for probe in probes})) if probes else None,
         model_flops_utilization_ratio=_flops_utilization(current, load),
         facts=current.facts,
         slo=current.slo,
@@ -80,9 +105,8 @@ def _of_one_epoch(every: tuple[EngineReading, ...], oldest: float, at_least: int
     return tuple(reversed(chosen))
 
 
-def _own_probes(window: Window, engine: str, since: float) -> float | None:
-    ours = [probe for probe in window.probes() if probe.engine == engine]
-    return float(sum(probe.at >= since for probe in ours)) if ours else None
+def _ended(probe: ProbeReading) -> float:
+    return probe.at + (probe.duration_seconds or 0.0)
 
 
 def _awake(reading: EngineReading) -> bool | None:

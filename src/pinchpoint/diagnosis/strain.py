@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pinchpoint.diagnosis.judgement import count, duration, fact, gathered, percent, ramp
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Evidence
+from pinchpoint.diagnosis.verdict import Evidence, Objective
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Strain:
 
 def strain_of(signals: Signals, thresholds: Thresholds) -> Strain:
     """Weighs queue, TTFT and inter-token latency against the engine's objectives."""
-    load, latency, slo = signals.load, signals.latency, signals.slo
+    load = signals.load
     queue = _queue(signals, thresholds)
     waiting = None
     if queue > 0 and load.requests_waiting is not None:
@@ -49,10 +49,8 @@ def strain_of(signals: Signals, thresholds: Thresholds) -> Strain:
     return Strain(
         queue=queue,
         waiting=waiting,
-        ttft=_over("ttft_judged_seconds", latency.ttft_judged_seconds, "TTFT", slo.ttft_seconds),
-        inter_token=_over(
-            "inter_token_mean_seconds", latency.inter_token_mean_seconds, "mean time between tokens", slo.tpot_seconds
-        ),
+        ttft=_missed(signals.ttft, "ttft_judged_seconds", "TTFT"),
+        inter_token=_missed(signals.inter_token, "inter_token_mean_seconds", "time between tokens"),
     )
 
 
@@ -67,7 +65,7 @@ def _queue(signals: Signals, thresholds: Thresholds) -> float:
     return sustained * ramp(load.queue_wait_seconds, bearable / 2, bearable)
 
 
-def _over(signal: str, value: float | None, what: str, objective: float) -> Evidence | None:
-    if value is None or value <= objective:
-        return None
-    return fact(signal, value, what + " {value}, objective {threshold}", duration, objective)
+def _missed(objective: Objective, signal: str, what: str) -> Evidence | None:
+    text = f"{what} {objective.judged_by} {{value}}, objective {{threshold}}"
+    judged = objective.judged_seconds if objective.missed else None
+    return fact(signal, judged, text, duration, objective.slo_seconds)

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from pinchpoint.snapshot import Quantile
+
 
 class Bottleneck(StrEnum):
     """Every class an engine can be in. The codes (``CODES``) are exported and only ever appended to."""
@@ -52,12 +54,32 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """One latency against what the service promised, as the verdict sees it: what it judges is what is shown.
+
+    ``judged_seconds`` is the ``judged_by`` (``p95``, or ``mean`` of few observations) that is held against
+    ``slo_seconds``; ``None`` when nothing was observed. The quantiles are of the same observations.
+    """
+
+    slo_seconds: float
+    judged_seconds: float | None = None
+    judged_by: str = "mean"
+    p50: Quantile | None = None
+    p95: Quantile | None = None
+
+    @property
+    def missed(self) -> bool:
+        return self.judged_seconds is not None and self.judged_seconds > self.slo_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """The answer for one engine at one moment.
 
     ``why`` is one sentence for a tired person. ``scores`` holds each class that was weighed, 0..1, comparable.
     ``missing`` names the signals that would have decided, or sharpened, the answer. ``signals`` is what was measured
-    (name -> value), for the export of ``diagnosis_signal``.
+    (name -> value), for the export of ``diagnosis_signal``. ``collecting``: the answer is unknown because the first
+    scrapes are still on their way; nothing is wrong.
     """
 
     engine: str
@@ -72,6 +94,9 @@ class Diagnosis:
     missing: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = ()
     signals: Mapping[str, float] = field(default_factory=dict)
+    ttft: Objective | None = None
+    inter_token: Objective | None = None  # against the TPOT objective
+    collecting: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from pinchpoint.snapshot.absence import Absence, Reason
 from pinchpoint.snapshot.engine import EngineFacts, EngineReading, ReplicaReading, Slo
 from pinchpoint.snapshot.gpu import GpuReading, GpuState, PeerLink, ThrottleReason
 from pinchpoint.snapshot.gpu_parts import GpuPod, GpuProcess, MigInstance, NvLink, XidCount
-from pinchpoint.snapshot.histogram import Histogram
+from pinchpoint.snapshot.histogram import Histogram, Quantile
 from pinchpoint.snapshot.host import HostReading
 from pinchpoint.snapshot.nvml_calls import NvmlCall, NvmlCalls, StuckCall
 from pinchpoint.snapshot.probe import Placement, ProbeOutcome, ProbeReading
@@ -42,6 +42,7 @@ __all__ = [
     "ProbeOutcome",
     "ProbeReading",
     "ProbeTotals",
+    "Quantile",
     "Reason",
     "ReplicaReading",
     "SelfReport",

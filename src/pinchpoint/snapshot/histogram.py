@@ -7,6 +7,19 @@ from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
+class Quantile:
+    """A quantile of a histogram: within ``at_least`` and ``at_most``, the edges of the bucket that it lies in.
+
+    ``value`` is interpolated between the two. In the lowest and in the open bucket one edge is not known, nothing can
+    be interpolated, and ``value`` is ``None``: "at most 10 ms" is all there is to say.
+    """
+
+    value: float | None
+    at_least: float | None
+    at_most: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Histogram:
     """A cumulative histogram: ``counts[i]`` observations were <= ``bounds[i]``; ``bounds`` ends with +inf.
 
@@ -39,19 +52,18 @@ class Histogram:
         """Sum over count, clamped at 0; ``None`` without observations."""
         return max(0.0, self.sum / self.count) if self.count > 0 else None
 
-    def quantile(self, q: float) -> float | None:
-        """The ``q`` quantile by linear interpolation within its bucket, as PromQL's ``histogram_quantile`` does.
+    def quantile(self, q: float) -> Quantile | None:
+        """The ``q`` quantile, interpolated within its bucket as PromQL's ``histogram_quantile`` does.
 
-        Returns the highest finite bound when the quantile lies in the +Inf bucket, ``None`` without observations.
+        Unlike there, the lowest bucket is not taken to begin at 0. ``None`` when nothing was observed, or when there is
+        no bucket but +Inf.
         """
-        if self.count <= 0 or not self.bounds or self.counts[-1] <= 0:
+        if self.count <= 0 or len(self.bounds) < 2 or self.counts[-1] <= 0:
             return None
         rank = q * self.counts[-1]
-        lower, below = 0.0, 0.0
-        for bound, count in zip(self.bounds, self.counts, strict=True):
-            if count >= rank:
-                if bound == float("inf"):
-                    return lower
-                return lower + (bound - lower) * ((rank - below) / (count - below) if count > below else 1.0)
-            lower, below = bound, count
-        return lower
+        at = next((i for i, count in enumerate(self.counts) if count >= rank), len(self.counts) - 1)
+        lower, upper = (self.bounds[at - 1] if at else None), self.bounds[at]
+        if lower is None or upper == float("inf"):
+            return Quantile(None, lower, upper if lower is None else None)
+        below, count = self.counts[at - 1], self.counts[at]
+        return Quantile(lower + (upper - lower) * ((rank - below) / (count - below)), lower, upper)

@@ -1,6 +1,7 @@
 """Everything known at one tick."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pinchpoint.snapshot.absence import Absence
 from pinchpoint.snapshot.engine import EngineReading
@@ -30,13 +31,38 @@ class Snapshot:
     pods: tuple[GpuPod, ...] = ()
     absences: tuple[Absence, ...] = ()
 
+    # Found once per tick: every engine is asked for by name in every snapshot of the window.
+    _engines: Mapping[str, EngineReading] = field(init=False, repr=False, compare=False)
+    _absences: Mapping[str, Absence] = field(init=False, repr=False, compare=False)
+    _probes: Mapping[str, tuple[ProbeReading, ...]] = field(init=False, repr=False, compare=False)
+    _names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        engines = {reading.engine: reading for reading in reversed(self.engines)}
+        absences = {absence.source: absence for absence in reversed(self.absences)}
+        probes: dict[str, tuple[ProbeReading, ...]] = {}
+        for probe in self.probes:
+            if probe.engine is not None:
+                probes[probe.engine] = (*probes.get(probe.engine, ()), probe)
+        absent = {source.removeprefix("engine/") for source in absences if source.startswith("engine/")}
+        for name, value in (
+            ("_engines", engines),
+            ("_absences", absences),
+            ("_probes", probes),
+            ("_names", tuple(sorted(absent | engines.keys()))),
+        ):
+            object.__setattr__(self, name, value)
+
     def engine(self, name: str) -> EngineReading | None:
-        return next((reading for reading in self.engines if reading.engine == name), None)
+        return self._engines.get(name)
 
     def absence(self, source: str) -> Absence | None:
-        return next((absence for absence in self.absences if absence.source == source), None)
+        return self._absences.get(source)
+
+    def probes_of(self, engine: str) -> tuple[ProbeReading, ...]:
+        """The latest probe of each target that is said to lead to this engine."""
+        return self._probes.get(engine, ())
 
     def engine_names(self) -> tuple[str, ...]:
         """Every engine of this tick, read or absent, in name order."""
-        absent = {a.source.removeprefix("engine/") for a in self.absences if a.source.startswith("engine/")}
-        return tuple(sorted(absent | {reading.engine for reading in self.engines}))
+        return self._names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from pinchpoint.snapshot.engine import EngineReading
@@ -27,14 +28,14 @@ class Window:
         if self.snapshots and snapshot.at <= self.snapshots[-1].at:
             raise ValueError(f"tick at {snapshot.at} is not newer than the window's last at {self.snapshots[-1].at}")
         oldest = snapshot.at - self.span_seconds
-        return Window(self.span_seconds, (*(s for s in self.snapshots if s.at >= oldest), snapshot))
+        return Window(self.span_seconds, (*self._since(oldest), snapshot))
 
     def last(self, seconds: float) -> Window:
         """The newest ``seconds`` of this window."""
         if not self.snapshots:
             return self
         oldest = self.snapshots[-1].at - seconds
-        return Window(seconds, tuple(s for s in self.snapshots if s.at >= oldest))
+        return Window(seconds, self._since(oldest))
 
     @property
     def latest(self) -> Snapshot | None:
@@ -45,12 +46,10 @@ class Window:
         readings = (reading for s in self.snapshots if (reading := s.engine(name)) is not None)
         return tuple({reading.at: reading for reading in readings}.values())
 
-    def probes(self) -> tuple[ProbeReading, ...]:
-        """Each distinct probe, oldest first."""
-        found: dict[tuple[str, float], ProbeReading] = {}
-        last: tuple[ProbeReading, ...] = ()
-        for snapshot in self.snapshots:
-            if snapshot.probes != last:  # the same objects for many ticks: quick to tell
-                last = snapshot.probes
-                found |= {(p.target, p.at): p for p in last}
-        return tuple(sorted(found.values(), key=lambda p: p.at))
+    def probes_of(self, engine: str) -> tuple[ProbeReading, ...]:
+        """Each distinct probe that led to one engine, oldest first."""
+        found = {(probe.target, probe.at): probe for s in self.snapshots for probe in s.probes_of(engine)}
+        return tuple(sorted(found.values(), key=lambda probe: probe.at))
+
+    def _since(self, oldest: float) -> tuple[Snapshot, ...]:
+        return self.snapshots[bisect_left(self.snapshots, oldest, key=lambda snapshot: snapshot.at) :]

@@ -58,7 +58,7 @@ def test_promtool_finds_nothing_to_complain_about():
 
 def test_the_gzipped_body_is_the_plain_body():
     for rendered in Renderer().render(full_scene()):
-        assert gzip.decompress(rendered.gzipped) == rendered.plain
+        assert gzip.decompress(rendered.gzipped()) == rendered.plain
 
 
 def test_openmetrics_ends_with_eof_and_text_has_none():

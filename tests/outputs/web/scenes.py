@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pinchpoint.capacity import judge_scaling
+from pinchpoint.diagnosis import Thresholds, diagnose, signals_of
 from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Diagnosis, Evidence, Settled
 from pinchpoint.outputs.published import Published, Rendered
 from pinchpoint.outputs.scene import Scene
@@ -109,12 +111,21 @@ def settled(name: str, at: float, bottleneck: Bottleneck, why: str, *, since: fl
     return Settled(diagnosis=diagnosis, since=at - since)
 
 
+def _measured(verdict: Settled, window: Window) -> Settled:
+    """The verdict with the latencies that are really in the window."""
+    at, name = window.snapshots[-1].at, verdict.diagnosis.engine
+    signals = signals_of(window, name, at, Thresholds())
+    told = {"ttft": signals.ttft, "inter_token": signals.inter_token, "signals": signals.numbers()}
+    return replace(verdict, diagnosis=replace(verdict.diagnosis, **told))
+
+
 def scene(snapshots: Sequence[Snapshot], verdicts: Sequence[Settled] = (), now: float = 0.0, **report: object) -> Scene:
     """The newest snapshot seen at Unix time ``now``."""
-    by_engine = {verdict.diagnosis.engine: verdict for verdict in verdicts}
+    window = Window(600.0, tuple(snapshots))
+    by_engine = {verdict.diagnosis.engine: _measured(verdict, window) for verdict in verdicts}
     return Scene(
         snapshot=snapshots[-1],
-        window=Window(600.0, tuple(snapshots)),
+        window=window,
         self_report=SelfReport(version="0.1.0", python_version="3.11.7", **report),  # type: ignore[arg-type]
         verdicts=by_engine,
         scaling={name: judge_scaling(verdict.diagnosis) for name, verdict in by_engine.items()},
@@ -144,6 +155,34 @@ def healthy(now: float = 0.0) -> Scene:
     ]
     why = "All objectives are met and every resource has room."
     return scene(snapshots, [settled("chat", SPAN, Bottleneck.HEALTHY, why)], now)
+
+
+def fast() -> list[Snapshot]:
+    """An engine whose tokens all come within the lowest bucket."""
+    return [Snapshot(at=at, engines=(engine("chat", at, tpot=0.005),)) for at in map(float, range(1, SPAN + 1))]
+
+
+def full_but_calm(now: float = 0.0) -> Scene:
+    """A KV cache at 95 %, and nobody waits."""
+    snapshots = [Snapshot(at=at, engines=(engine("chat", at, kv=0.95),)) for at in map(float, range(1, SPAN + 1))]
+    return scene(snapshots, [settled("chat", SPAN, Bottleneck.HEALTHY, "Tokens come on time.")], now)
+
+
+def turning(now: float = 0.0) -> Scene:
+    """Healthy is still shown, but first tokens have been late for some seconds."""
+    snapshots = [Snapshot(at=at, engines=(engine("chat", at, ttft=6.0),)) for at in map(float, range(1, SPAN + 1))]
+    return scene(snapshots, [settled("chat", SPAN, Bottleneck.HEALTHY, "Tokens come on time.")], now)
+
+
+def starting(now: float = 0.0) -> Scene:
+    """The first second: an engine that was not tried yet, and a GPU that was not read yet."""
+    gone = (
+        Absence("engine/chat", Reason.STARTING, "engine chat has not been scraped yet", 0.0),
+        Absence("gpu/0", Reason.STARTING, "GPU 0 is being read for the first time", 0.0),
+    )
+    snapshot = Snapshot(at=1.0, absences=gone)
+    diagnosis = diagnose(Window(60.0, (snapshot,)), "chat", 1.0, Thresholds())
+    return scene([snapshot], [Settled(diagnosis=diagnosis, since=1.0)], now)
 
 
 def kv_full(now: float = 0.0, name: str = "chat") -> Scene:
@@ -286,6 +325,7 @@ def _full_tick(at: float, gone: tuple[Absence, ...]) -> Snapshot:
         target="chat-local",
         placement=Placement.LOCAL,
         at=at - at % 15,
+        engine="chat",
         outcome=ProbeOutcome.OK,
         ttft_seconds=3.41,
         tpot_seconds=0.041,
@@ -334,6 +374,6 @@ def published(shown: Scene) -> Published:
     """A scene with stand-ins for its metrics."""
     return Published(
         scene=shown,
-        text=Rendered(b"pinchpoint_up 1\n", b"\x1f\x8bTEXT"),
-        openmetrics=Rendered(b"pinchpoint_up 1\n# EOF\n", b"\x1f\x8bOPENMETRICS"),
+        text=Rendered(b"pinchpoint_up 1\n"),
+        openmetrics=Rendered(b"pinchpoint_up 1\n# EOF\n"),
     )

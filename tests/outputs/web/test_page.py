@@ -9,14 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinchpoint.diagnosis.verdict import Bottleneck
+from pinchpoint.outputs.class_words import CLASS_WORDS
+from pinchpoint.outputs.dashboards.overview import CODE_LOOKS
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.outputs.web import page
 from pinchpoint.outputs.web.drawings import bar, spark
 from pinchpoint.outputs.web.markup import MAX_TEXT, el, text
-from pinchpoint.outputs.web.words import CLASSES, reason_in_words, throttle_in_words
+from pinchpoint.outputs.web.words import SEVERITIES, reason_in_words, throttle_in_words
 from pinchpoint.snapshot import Reason, ThrottleReason
 from tests.outputs.web import scenes
 
+LATE = "our own event loop was late, so no TTFT was taken"
 VOID = {"meta", "link"}
 
 
@@ -108,8 +111,8 @@ def test_the_worst_engine_comes_first() -> None:
     ("scene", "sentence"),
     [
         (scenes.kv_full(), "The engine is pinched: out of KV cache"),
-        (scenes.healthy(), "The engine: healthy"),
-        (scenes.no_data(), "The engine: no data"),
+        (scenes.healthy(), "The engine is healthy"),
+        (scenes.no_data(), "The engine gives no data"),
         (scenes.throttled(), "The engine is pinched: GPU hardware trouble"),
         (scenes.empty(), "No engine found yet"),
         (scenes.full_node(), "2 of 4 engines pinched · 1 can't be judged · GPU 7 down"),
@@ -166,6 +169,97 @@ def test_an_unknown_kv_usage_is_a_dash_and_an_empty_track() -> None:
     assert "–" in reader.texts
 
 
+def test_no_tile_is_red_beside_a_verdict_that_nobody_suffers() -> None:
+    assert "over SLO 2.00\N{NO-BREAK SPACE}s" not in read(scenes.turning()).texts
+    assert "over SLO 2.00\N{NO-BREAK SPACE}s" in read(scenes.kv_full()).texts
+
+
+def test_the_tile_shows_in_large_what_is_judged() -> None:
+    texts = read(scenes.kv_full()).texts
+    assert texts[texts.index("TPOT") + 1 : texts.index("TPOT") + 4] == ["40.0\N{NO-BREAK SPACE}ms", " ", "mean"]
+    assert texts[texts.index("TTFT") + 3] == "p95"
+
+
+def test_a_quantile_below_the_lowest_bucket_is_shown_as_its_bound() -> None:
+    verdict = scenes.healthy().verdicts["chat"]
+    texts = read(scenes.scene(scenes.fast(), [verdict])).texts
+    bound = "≤\N{NO-BREAK SPACE}10.0\N{NO-BREAK SPACE}ms"
+    assert {f"p50 {bound}", f"p95 {bound}"} <= set(texts)
+
+
+def test_the_first_seconds_are_neutral_and_no_outage() -> None:
+    reader = read(scenes.starting())
+    assert "Starting: first verdict in a few seconds" in reader.texts
+    assert reader.articles() == ["Engine chat: Starting"]
+    for alarming in ("No data", "unknown", "Stale or missing"):
+        assert alarming not in reader.texts
+    shown = {attributes.get("class") for tag, attributes in reader.tags if tag in ("h1", "article")}
+    assert shown == {"quiet", "card quiet"}
+    assert "Starting: first verdict in a few seconds" in read(None).texts
+
+
+def test_an_engine_that_cannot_be_read_is_told_of_once() -> None:
+    html = page(scenes.no_data())
+    assert html.count("http://10.0.0.5:8000 refuses: start it") == 1
+    assert "libnvidia-ml.so.1 not found" in html
+
+
+def test_a_calm_card_over_the_alert_line_says_that_it_pages() -> None:
+    texts = read(scenes.full_but_calm()).texts
+    assert "Over the 90\N{NO-BREAK SPACE}% alert line" in texts
+    assert any("nobody waits for room yet" in piece for piece in texts)
+    assert "Over the 90\N{NO-BREAK SPACE}% alert line" not in read(scenes.healthy()).texts
+
+
+@pytest.mark.parametrize(
+    ("classes", "sentence"),
+    [
+        (["healthy", "healthy"], "Both engines are healthy"),
+        (["idle", "idle", "idle"], "All 3 engines are idle"),
+        (["healthy", "idle"], "No engine is pinched: 1 healthy, 1 idle"),
+        (["stalled", "idle"], "1 of 2 engines pinched"),
+        (["unknown", "idle"], "1 of 2 engines can't be judged"),
+        (["idle"], "The engine is idle"),
+        (["unknown"], "The engine can't be judged"),
+        (["sleeping"], "The engine is asleep"),
+    ],
+)
+def test_the_headline_fits_any_mixture(classes: list[str], sentence: str) -> None:
+    names = [f"e{number}" for number in range(len(classes))]
+    snapshot = scenes.Snapshot(at=5.0, engines=tuple(scenes.engine(name, 5.0) for name in names))
+    verdicts = [scenes.settled(name, 5.0, Bottleneck(one), "why") for name, one in zip(names, classes, strict=True)]
+    assert sentence in read(scenes.scene([snapshot], verdicts)).texts
+
+
+def test_a_probe_without_figures_says_why_and_one_over_the_slo_of_its_engine_is_red() -> None:
+    snapshot = scenes.Snapshot(
+        at=5.0,
+        engines=(scenes.engine("chat", 5.0),),
+        probes=(
+            scenes.ProbeReading(target="late", placement=scenes.Placement.LOCAL, at=4.0, engine="chat",
+                                outcome=scenes.ProbeOutcome.OK, detail=LATE),
+            scenes.ProbeReading(target="slow", placement=scenes.Placement.LOCAL, at=4.0, engine="chat",
+                                outcome=scenes.ProbeOutcome.OK, ttft_seconds=2.5, tpot_seconds=0.02),
+            scenes.ProbeReading(target="api", placement=scenes.Placement.HOSTED, at=4.0,
+                                outcome=scenes.ProbeOutcome.OK, ttft_seconds=9.0, tpot_seconds=0.02),
+        ),
+    )  # fmt: skip
+    reader = read(scenes.scene([snapshot]))
+    assert LATE in reader.texts
+    assert "TTFT over the SLO of 2.00\N{NO-BREAK SPACE}s" in reader.texts
+    assert [attributes.get("class") for tag, attributes in reader.tags if tag == "td"].count("over") == 1
+
+
+def test_the_axis_of_a_sparkline_goes_back_as_far_as_there_is_something() -> None:
+    verdict = scenes.healthy().verdicts["chat"]
+    assert "1\N{NO-BREAK SPACE}min ago" in read(scenes.scene(scenes.fast()[:30], [verdict])).texts
+    assert "5\N{NO-BREAK SPACE}min ago" in read(scenes.healthy()).texts
+
+
+def test_page_and_dashboards_call_a_class_by_the_same_name() -> None:
+    assert [words for words, _ in CODE_LOOKS.values()] == [CLASS_WORDS[bottleneck] for bottleneck in Bottleneck]
+
+
 def test_simulated_data_says_so_on_the_page() -> None:
     assert "simulated" in read(scenes.full_node()).texts
     assert "simulated" not in read(scenes.healthy()).texts
@@ -179,7 +273,7 @@ def test_a_failed_reload_and_missing_gpus_are_told() -> None:
 
 
 def test_every_class_reason_and_throttle_has_words() -> None:
-    assert set(CLASSES) == set(Bottleneck)
+    assert set(SEVERITIES) == set(CLASS_WORDS) == set(Bottleneck)
     for words in (*map(reason_in_words, Reason), *map(throttle_in_words, ThrottleReason)):
         assert words
         assert "_" not in words

@@ -33,16 +33,6 @@ def test_a_replica_that_appears_is_no_increase() -> None:
     assert rate(recent.last_minute(readings), tokens) == pytest.approx(50)
 
 
-def test_latencies_are_of_what_was_observed_lately_and_unknown_without_traffic() -> None:
-    first, last = engine("chat", 10.0, ttft=0.3), engine("chat", 20.0, ttft=0.3)
-    latency = recent.latency(recent.last_minute([first, last]), lambda r: r.ttft_seconds, slo_seconds=0.1)
-    assert latency.p95_seconds is not None
-    assert latency.over_slo
-    still = recent.last_minute([first, replace(first, at=20.0)])
-    quiet = recent.latency(still, lambda r: r.ttft_seconds, slo_seconds=0.1)
-    assert (quiet.p50_seconds, quiet.p95_seconds, quiet.over_slo) == (None, None, False)
-
-
 def test_history_keeps_the_peak_of_each_step_and_leaves_a_gap_where_the_engine_was_absent() -> None:
     gone = (Absence(source="engine/chat", reason=Reason.TIMEOUT, detail="", at=11.0),)
     ticks = [
@@ -51,7 +41,17 @@ def test_history_keeps_the_peak_of_each_step_and_leaves_a_gap_where_the_engine_w
         else Snapshot(at=float(at), engines=(engine("chat", float(at), kv=0.9 if at == 7 else 0.1),))
         for at in range(1, 26)
     ]
-    values = recent.history(Window(600, tuple(ticks)), "chat").kv_cache_usage_ratio
-    assert len(values) == 60
+    history = recent.history(Window(600, tuple(ticks)), "chat")
+    values = history.kv_cache_usage_ratio
+    assert (len(values), history.span_seconds) == (12, 60.0)
     assert values[-5:] == (0.1, 0.9, None, None, 0.1)
     assert set(values[:-5]) == {None}
+
+
+@pytest.mark.parametrize(("watched", "span"), [(3, 60), (60, 60), (61, 90), (100, 120), (299, 300), (450, 300)])
+def test_a_history_is_as_long_as_the_engine_was_watched_within_one_to_five_minutes(watched: int, span: int) -> None:
+    ticks = [Snapshot(at=float(at)) for at in range(10)]
+    ticks += [Snapshot(at=float(at), engines=(engine("chat", float(at)),)) for at in range(10, 11 + watched)]
+    history = recent.history(Window(600, tuple(ticks)), "chat")
+    assert history.span_seconds == span
+    assert len(history.requests_running) == span / history.step_seconds

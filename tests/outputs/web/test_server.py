@@ -62,7 +62,7 @@ async def test_a_client_that_takes_gzip_gets_the_gzipped_bytes_as_they_are() -> 
     async with serving(published) as (client, _):
         answer = await client.get("/metrics", headers={"Accept-Encoding": "gzip"})
         assert answer.headers["Content-Encoding"] == "gzip"
-        assert await answer.read() == published.text.gzipped
+        assert await answer.read() == published.text.gzipped()
         refused = await client.get("/metrics", headers={"Accept-Encoding": "gzip;q=0, identity"})
         assert "Content-Encoding" not in refused.headers
 
@@ -108,7 +108,7 @@ async def test_a_scraper_that_does_not_read_holds_its_place_only_until_the_deadl
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(endpoints, "SCRAPE_SECONDS", 1.0)
-    big = Rendered(b"x" * 50_000_000, b"")
+    big = Rendered(b"x" * 50_000_000)
     published = Published(scenes.healthy(time.time()), big, big)
     async with serving(published, max_requests=1) as (client, server):
         host, port = server.addresses[0].removeprefix("http://").split(":")

@@ -10,11 +10,11 @@ from pinchpoint.outputs.web.as_json import as_json
 from tests.outputs.web import scenes
 
 ENGINE_KEYS = {
-    "engine", "model", "kind", "version", "up", "severity", "words", "class", "since_unix_seconds", "why",
+    "engine", "model", "kind", "version", "up", "severity", "words", "starting", "class", "since_unix_seconds", "why",
     "confidence", "runner_up", "candidate", "evidence", "missing", "advice", "more_gpus_help", "more_gpus_reason",
-    "kv_cache_usage_ratio", "kv_cache_capacity_tokens", "requests_running", "requests_waiting",
-    "prompt_tokens_per_second", "generation_tokens_per_second", "ttft", "tpot", "history", "gpus", "replicas",
-    "warnings",
+    "kv_cache_usage_ratio", "kv_cache_over_alert_line", "kv_cache_capacity_tokens", "requests_running",
+    "requests_waiting", "prompt_tokens_per_second", "generation_tokens_per_second", "ttft", "tpot", "history", "gpus",
+    "replicas", "warnings",
 }  # fmt: skip
 
 
@@ -74,3 +74,20 @@ def test_the_diagnosis_is_keyed_by_engine_and_holds_scores_and_signals() -> None
 
 def test_what_json_has_no_number_for_is_null() -> None:
     assert as_json({"a": math.nan, "b": (math.inf, 1.5), "c": None}) == {"a": None, "b": [None, 1.5], "c": None}
+
+
+def test_the_latencies_are_those_of_the_verdict_and_what_lies_below_the_lowest_bucket_has_a_bound_only() -> None:
+    fast = scenes.healthy()
+    engine = status(scenes.scene(scenes.fast(), [fast.verdicts["chat"]]))["engines"][0]  # type: ignore[index]
+    assert engine["tpot"] == {
+        "slo_seconds": 0.05, "judged_seconds": pytest.approx(0.005), "judged_by": "mean", "over_slo": False,
+        "window_seconds": 20.0,
+        "p50_seconds": None, "p50_at_least_seconds": None, "p50_at_most_seconds": 0.01,
+        "p95_seconds": None, "p95_at_least_seconds": None, "p95_at_most_seconds": 0.01,
+    }  # fmt: skip
+
+
+def test_a_full_cache_on_a_calm_engine_is_over_the_alert_line_and_says_so() -> None:
+    engine = status(scenes.full_but_calm())["engines"][0]  # type: ignore[index]
+    assert (engine["class"], engine["kv_cache_over_alert_line"]) == ("healthy", True)
+    assert status(scenes.healthy())["engines"][0]["kv_cache_over_alert_line"] is False  # type: ignore[index]

@@ -79,6 +79,17 @@ def test_an_init_that_fails_says_why_and_later_works(
     assert report.last_success_timestamp_seconds == pytest.approx(time.time(), abs=5)
 
 
+def test_an_absence_counts_from_its_beginning_through_retries_that_fail(fake: FakeNvml, watch: Watch) -> None:
+    fake.fault("nvmlInitWithFlags", code=9)
+    node = watch(ready=False)
+    began = node.absences()[0].at
+    node.until(lambda: absent_reason(node) is Reason.NO_DRIVER)
+    fake.clear()
+    fake.fault("nvmlInitWithFlags", code=18)
+    node.until(lambda: absent_reason(node) is Reason.DRIVER_MISMATCH)
+    assert node.absences()[0].at == began
+
+
 def test_before_the_first_init_has_ended_nvml_is_starting(fake: FakeNvml, watch: Watch) -> None:
     fake.fault("nvmlInitWithFlags", sleep_ms=300)
     node = watch(ready=False)

@@ -94,3 +94,10 @@ async def test_an_endless_stream_is_cut(prober_of: MakeProber):
         reading = await prober_of(server.url).probe()
     assert reading.outcome is ProbeOutcome.INVALID_RESPONSE
     assert "larger than 8388608 bytes" in reading.detail
+
+
+async def test_a_refused_connection_is_told_without_the_librarys_own_names(
+    prober_of: MakeProber, unused_tcp_port: int
+) -> None:
+    reading = await prober_of(f"http://127.0.0.1:{unused_tcp_port}").probe()
+    assert reading.detail == f"no connection to 127.0.0.1:{unused_tcp_port} (connection refused)"

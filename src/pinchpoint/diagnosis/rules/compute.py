@@ -12,9 +12,10 @@ Fallback: without tensor activity and FLOPs, tokens per step decide, at most 0.8
 Advice: cache prefixes, tune the token budget, FP8, then another replica.
 """
 
-from pinchpoint.diagnosis.judgement import Judgement, count, duration, fact, gathered, missing_of, percent, ramp
+from pinchpoint.diagnosis.judgement import Judgement, duration, fact, gathered, missing_of, percent, ramp
+from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.signals import Signals
-from pinchpoint.diagnosis.strain import strain_of
+from pinchpoint.diagnosis.strain import Strain, strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
 
@@ -45,12 +46,18 @@ def compute(signals: Signals, thresholds: Thresholds) -> Judgement:
     return Judgement(
         bottleneck=Bottleneck.COMPUTE,
         score=suffering * prefill * _computing(signals, thresholds) * less,
-        why=f"prompts are {percent(load.prefill_token_share)} of the tokens computed and fill the engine's steps",
-        evidence=_evidence(signals, thresholds) + strain.evidence,
+        why=f"computing prompts fills the engine's steps: {_harm(strain)}",
+        evidence=strain.evidence + _evidence(signals, thresholds),
         contradicted_by=against,
         missing=missing,
         advice=_ADVICE,
     )
+
+
+def _harm(strain: Strain) -> str:
+    if strain.ttft:
+        return "first tokens are late"
+    return "the tokens in between are late" if strain.inter_token else "requests queue"
 
 
 def _duty(signals: Signals) -> float | None:
@@ -94,8 +101,12 @@ def _against(signals: Signals, thresholds: Thresholds) -> tuple[float, tuple[Evi
 def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
     load, latency, devices = signals.load, signals.latency, signals.devices
     usual, worst = latency.inter_token_p50_seconds, latency.inter_token_p99_seconds
-    spread = worst / usual if usual and worst is not None else None
-    broken = spread if spread is not None and spread >= thresholds.itl_spread else None
+    slowest = worst.at_least if worst and worst.value is None else worst.value if worst else None
+    # Where the median lies in the lowest bucket, its upper edge: the spread is that much at least.
+    typical = usual.at_most if usual and usual.value is None else usual.value if usual else None
+    spread = ratio(slowest, typical)
+    broken = slowest if spread is not None and spread >= thresholds.itl_spread else None
+    budget = signals.facts.max_num_batched_tokens or float("inf")
     share = latency.prefill_time_share
     longer = share if share is not None and share > 0.5 else None
     return gathered(
@@ -108,21 +119,25 @@ def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
         ),
         fact(
             "step_tokens",
-            load.step_tokens,
-            "{value} tokens a step, compute-bound from {threshold}",
-            count,
+            None if load.step_tokens is None else min(load.step_tokens, budget),
+            "about {value} tokens a step, compute-bound from {threshold}",
+            lambda tokens: f"{tokens:,.0f}",
             thresholds.step_tokens_certain,
         ),
         fact(
             "gpu_tensor_active_ratio",
             devices.gpu_tensor_active_ratio,
-            "tensor cores {value} busy",
+            "tensor cores busy {value} of the time; prefill at its limit shows {threshold} and more",
             percent,
             thresholds.tensor_active_certain,
         ),
         fact(
-            "model_flops_utilization_ratio", signals.model_flops_utilization_ratio, "{value} of the bf16 peak", percent
+            "model_flops_utilization_ratio",
+            signals.model_flops_utilization_ratio,
+            "{value} of the published bf16 peak; in practice heavy work reaches {threshold} and more",
+            percent,
+            thresholds.peak_reached_ratio,
         ),
-        fact("inter_token_p99_seconds", worst if broken else None, "one in 100 tokens takes {value}", duration),
+        fact("inter_token_p99_seconds", broken, "one in 100 tokens takes {value}", duration),
         fact("prefill_time_share", longer, "prefill is {value} of queue and prefill time", percent),
     )

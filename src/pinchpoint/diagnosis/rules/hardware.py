@@ -9,21 +9,26 @@ The software power cap is normal operation and no fault, unless the clock crawls
 Fallback: without GPU readings it abstains. Advice: drain, cool, reset, replace.
 """
 
-from pinchpoint.diagnosis.devices import Devices
+from collections.abc import Sequence
+
+from pinchpoint.diagnosis.devices import SERIOUS_XIDS, Card
 from pinchpoint.diagnosis.judgement import Judgement, count, fact, gathered, percent, ramp
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
+from pinchpoint.snapshot import GpuReading, GpuState, ThrottleReason
 
-_DRAIN = Advice(action="drain_gpu", text="Take this GPU's engine out of rotation; read the kernel log for its Xid.")
-_RESET = Advice(action="reset_gpu", text="Reset the GPU (nvidia-smi --gpu-reset) or reboot; replace it if it recurs.")
-_COOL = Advice(action="check_cooling", text="Check airflow, inlet temperature, fans, power cables and power limit.")
+_STATES = {
+    GpuState.LOST: "is lost",
+    GpuState.RESET_REQUIRED: "needs a reset",
+    GpuState.HUNG: "hangs",
+}
+_HEAT = frozenset({ThrottleReason.HW_THERMAL_SLOWDOWN, ThrottleReason.SW_THERMAL_SLOWDOWN})
 
 
 def hardware(signals: Signals, thresholds: Thresholds) -> Judgement:
-    devices = signals.devices
-    if devices.gpus is None:
+    if signals.devices.gpus is None:
         return Judgement(bottleneck=Bottleneck.HARDWARE, score=None, missing=("gpu_readings",))
     found = (_sick(signals, thresholds), _errors(signals, thresholds), _throttle(signals, thresholds))
     return max(found, key=lambda judgement: judgement.score or 0.0)
@@ -33,29 +38,37 @@ def _sick(signals: Signals, thresholds: Thresholds) -> Judgement:
     sick = signals.devices.sick
     if not sick:
         return _hardware(0.0, thresholds)
-    evidence = tuple(
-        Evidence(
-            signal="gpus_sick", text=f"GPU {gpu.gpu} is {gpu.state}{f': {gpu.detail}' if gpu.detail else ''}", value=1.0
-        )
-        for gpu in sick
-    )
     if signals.devices.declared:
         score = 1.0
     else:
         score = 0.3 if signals.load.moved and not strain_of(signals, thresholds).any else 0.9
-    return _hardware(score, thresholds, evidence, (_DRAIN, _RESET))
+    why = "; ".join(f"GPU {gpu.gpu} {_STATES.get(gpu.state, 'does not answer')}" for gpu in sick)
+    return _hardware(score, thresholds, why, tuple(map(_sickness, sick)), _replace([gpu.gpu for gpu in sick]))
+
+
+def _sickness(gpu: GpuReading) -> Evidence:
+    said = gpu.detail.removeprefix(f"GPU {gpu.gpu}: ") or f"its state is {gpu.state}"
+    return Evidence(signal="gpus_sick", text=f"GPU {gpu.gpu}: {said}", value=1.0)
 
 
 def _errors(signals: Signals, thresholds: Thresholds) -> Judgement:
-    devices = signals.devices
-    events = (devices.gpu_serious_xids or 0.0) + (devices.gpu_uncorrectable_errors or 0.0)
-    evidence = gathered(
-        fact("gpu_serious_xids", devices.gpu_serious_xids or None, "{value} serious Xid events", count),
-        fact(
-            "gpu_uncorrectable_errors", devices.gpu_uncorrectable_errors or None, "{value} uncorrectable errors", count
-        ),
-    )
-    return _hardware(0.9 if events else 0.0, thresholds, evidence, (_DRAIN, _RESET))
+    bad = [card for card in signals.devices.cards if card.serious_xids or card.uncorrectable_errors]
+    evidence = [
+        Evidence(
+            signal="gpu_serious_xids",
+            text=f"GPU {card.gpu}: Xid {code} ({SERIOUS_XIDS[code]}), {count(events)} within the window",
+            value=events,
+        )
+        for card in bad
+        for code, events in card.serious_xids.items()
+    ]
+    for card in bad:
+        errors = card.uncorrectable_errors or None
+        text = f"GPU {card.gpu}: {{value}} uncorrectable memory errors within the window"
+        evidence += gathered(fact("gpu_uncorrectable_errors", errors, text, count))
+    names = [card.gpu for card in bad]
+    why = f"{_gpus(names)} {'reports' if len(bad) == 1 else 'report'} serious errors"
+    return _hardware(0.9 if bad else 0.0, thresholds, why, tuple(evidence), _replace(names))
 
 
 def _throttle(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -71,34 +84,93 @@ def _throttle(signals: Signals, thresholds: Thresholds) -> Judgement:
     crawls = clock is not None and clock < thresholds.clock_crawl_ratio
     often = ramp(devices.gpu_fault_throttle_share, thresholds.throttle_share_begins, thresholds.throttle_share_certain)
     shows = {0: 0.4, 1: 0.8, 2: 1.0}[slow + strain.any] if devices.declared or strain.any else 0.4
-    evidence = _throttle_evidence(devices, thresholds) + strain.evidence
     capped = 0.7 * (devices.gpu_power_cap_share or 0.0) if crawls and strain.any else 0.0
-    return _hardware(max(often * shows, capped), thresholds, evidence, (_COOL, _DRAIN))
-
-
-def _throttle_evidence(devices: Devices, thresholds: Thresholds) -> tuple[Evidence, ...]:
-    faults, capped = devices.gpu_fault_throttle_share or None, devices.gpu_power_cap_share or None
-    return gathered(
-        fact(
-            "gpu_fault_throttle_share",
-            faults,
-            "thermal or power-brake throttle in {value} of the readings, {threshold} is tolerated",
-            percent,
-            thresholds.throttle_share_begins,
-        ),
-        fact("gpu_clock_ratio", devices.gpu_clock_ratio, "SM clock at {value} of its maximum", percent),
-        fact("gpu_power_cap_share", capped, "at the power cap in {value} of the readings", percent),
+    faulty = often * shows >= capped
+    held = sorted(
+        (card for card in devices.cards if _held_back(card, thresholds, faulty=faulty)),
+        key=lambda card: 1.0 if card.clock_ratio is None else card.clock_ratio,
+    )
+    cause = _cause(held) if faulty else "its power cap"
+    late = "and requests are late" if strain.any else "though no request is late yet"
+    facts = [_slowness(card, thresholds, cause, faulty=faulty) for card in held]
+    return _hardware(
+        max(often * shows, capped),
+        thresholds,
+        f"{_gpus([card.gpu for card in held])} {'is' if len(held) == 1 else 'are'} held back by {cause}, {late}",
+        (*(facts[0] if facts else ()), *strain.evidence, *(each for more in facts[1:] for each in more)),
+        _mend(held, cause),
     )
 
 
+def _held_back(card: Card, thresholds: Thresholds, *, faulty: bool) -> bool:
+    if faulty:
+        return (card.fault_throttle_share or 0.0) > thresholds.throttle_share_begins
+    return bool(card.power_cap_share) and (card.clock_ratio or 1.0) < thresholds.clock_crawl_ratio
+
+
+def _cause(cards: Sequence[Card]) -> str:
+    """What the throttle flags say. ``hw_slowdown`` alone is either of the two: the driver does not tell which."""
+    active = {reason for card in cards for reason in card.fault_throttles}
+    causes = [
+        word
+        for word, found in (("heat", active & _HEAT), ("the power brake", ThrottleReason.HW_POWER_BRAKE in active))
+        if found
+    ]
+    return " and ".join(causes) or "a hardware slowdown (heat or power brake)"
+
+
+def _slowness(card: Card, thresholds: Thresholds, cause: str, *, faulty: bool) -> tuple[Evidence, ...]:
+    who = f"GPU {card.gpu}:"
+    share, begins = card.fault_throttle_share, thresholds.throttle_share_begins
+    throttled = f"{who} slowed down by {cause} in {{value}} of the readings, {{threshold}} is tolerated"
+    return gathered(
+        fact("gpu_fault_throttle_share", share if faulty else None, throttled, percent, begins),
+        fact("gpu_clock_ratio", card.clock_ratio, f"{who} SM clock at {{value}} of its maximum", percent),
+        fact(
+            "gpu_power_cap_share",
+            None if faulty else card.power_cap_share,
+            f"{who} at the power cap in {{value}} of the readings",
+            percent,
+        ),
+    )
+
+
+def _gpus(names: Sequence[str]) -> str:
+    *first, last = sorted(names, key=lambda name: (len(name), name)) or ["?"]
+    return f"GPUs {', '.join(first)} and {last}" if first else f"GPU {last}"
+
+
+def _drain(names: Sequence[str]) -> Advice:
+    text = f"Take the engine of {_gpus(names)} out of rotation; read the kernel log for an Xid (dmesg | grep -i xid)."
+    return Advice(action="drain_gpu", text=text)
+
+
+def _replace(names: Sequence[str]) -> tuple[Advice, ...]:
+    indices = ",".join(names)
+    reset = f"Reset {_gpus(names)} (nvidia-smi --gpu-reset -i {indices}) or reboot; replace what fails again."
+    return _drain(names), Advice(action="reset_gpu", text=reset)
+
+
+def _mend(held: Sequence[Card], cause: str) -> tuple[Advice, ...]:
+    names = [card.gpu for card in held]
+    cool = Advice(action="check_cooling", text=f"Check airflow, inlet temperature and fans of {_gpus(names)}.")
+    power = Advice(action="check_power", text=f"Check power supply, cables and power limit of {_gpus(names)}.")
+    heat, electric = "heat" in cause, "power" in cause
+    return (*((cool,) if heat else ()), *((power,) if electric else ()), _drain(names))
+
+
 def _hardware(
-    score: float, thresholds: Thresholds, evidence: tuple[Evidence, ...] = (), advice: tuple[Advice, ...] = ()
+    score: float,
+    thresholds: Thresholds,
+    why: str = "",
+    evidence: tuple[Evidence, ...] = (),
+    advice: tuple[Advice, ...] = (),
 ) -> Judgement:
     return Judgement(
         bottleneck=Bottleneck.HARDWARE,
         score=score,
-        why="; ".join(each.text for each in evidence),
+        why=why if score else "",
         evidence=evidence if score else (),
-        advice=advice,
+        advice=advice if score else (),
         gate=score >= thresholds.name_score,
     )

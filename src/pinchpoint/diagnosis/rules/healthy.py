@@ -7,17 +7,18 @@ with the queue unknown too, it abstains. Advice: none.
 """
 
 from pinchpoint.diagnosis.judgement import Judgement, count, duration, fact, gathered, missing_of, percent
+from pinchpoint.diagnosis.quiet import nobody_asks
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence, Objective
 
 
 def healthy(signals: Signals, thresholds: Thresholds) -> Judgement:
     load, latency = signals.load, signals.latency
     strain = strain_of(signals, thresholds)
     preempting = (load.preemptions_per_second or 0.0) >= thresholds.preemptions_per_second
-    if load.moved is False:  # idle, or stuck
+    if load.moved is False or nobody_asks(signals, thresholds):  # stuck, or idle
         return Judgement(bottleneck=Bottleneck.HEALTHY, score=0.0)
     if strain.any or preempting:
         return Judgement(bottleneck=Bottleneck.HEALTHY, score=0.0, contradicted_by=strain.evidence)
@@ -28,24 +29,40 @@ def healthy(signals: Signals, thresholds: Thresholds) -> Judgement:
     )
     if load.requests_waiting is None and latency.ttft_judged_seconds is None:
         return Judgement(bottleneck=Bottleneck.HEALTHY, score=None, missing=missing)
-    evidence = _evidence(signals)
     return Judgement(
         bottleneck=Bottleneck.HEALTHY,
         score=1.0 - 0.15 * len(missing),
-        why="; ".join(fact.text for fact in evidence) or "nothing waits",
-        evidence=evidence,
+        why=_why(signals),
+        evidence=_evidence(signals, thresholds),
         missing=missing,
         gate=True,
     )
 
 
-def _evidence(signals: Signals) -> tuple[Evidence, ...]:
-    load, latency, slo = signals.load, signals.latency, signals.slo
-    inter_token = latency.inter_token_mean_seconds
-    within = "within {threshold}"
+def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
+    load, full = signals.load, (signals.load.kv_cache_usage_ratio or 0.0) >= thresholds.kv_full_ratio
     return gathered(
-        fact("ttft_judged_seconds", latency.ttft_judged_seconds, "TTFT {value} " + within, duration, slo.ttft_seconds),
-        fact("inter_token_mean_seconds", inter_token, "{value} between tokens " + within, duration, slo.tpot_seconds),
+        _met(signals.ttft, "ttft_judged_seconds", "TTFT"),
+        _met(signals.inter_token, "inter_token_mean_seconds", "time between tokens"),
         fact("requests_waiting", load.requests_waiting, "{value} requests waiting", count),
-        fact("kv_cache_usage_ratio", load.kv_cache_usage_ratio, "KV cache at {value}", percent),
+        fact(
+            "kv_cache_usage_ratio",
+            load.kv_cache_usage_ratio,
+            "KV cache at {value}: full, but nobody waits for room" if full else "KV cache at {value}",
+            percent,
+        ),
     )
+
+
+def _met(objective: Objective, signal: str, what: str) -> Evidence | None:
+    text = f"{what} {objective.judged_by} {{value}} within {{threshold}}"
+    return fact(signal, objective.judged_seconds, text, duration, objective.slo_seconds)
+
+
+def _why(signals: Signals) -> str:
+    """Without figures: it stays the same sentence while they move."""
+    measured = {"first tokens": signals.ttft, "the tokens after them": signals.inter_token}
+    met = [what for what, objective in measured.items() if objective.judged_seconds is not None]
+    on_time = f"{' and '.join(met)} come on time" if met else ""
+    queue = "" if signals.load.requests_waiting is None else "no queue lasts"
+    return ", and ".join(filter(None, (on_time, queue)))

@@ -6,7 +6,8 @@ stepping. Fallback: with only one of the two kinds known, that one decides. Cont
 our own probes: no more requests started than probes were sent, one more in flight, and none waits. Advice: none.
 """
 
-from pinchpoint.diagnosis.judgement import Judgement, duration
+from pinchpoint.diagnosis.judgement import Judgement, count, duration
+from pinchpoint.diagnosis.quiet import nobody_asks
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
@@ -16,28 +17,27 @@ def idle(signals: Signals, thresholds: Thresholds) -> Judgement:
     load = signals.load
     if load.quiet_seconds is None:
         return Judgement(bottleneck=Bottleneck.IDLE, score=None, missing=("requests_running",))
-    quiet = not load.busy and load.quiet_seconds >= min(thresholds.idle_seconds, load.span_seconds)
-    if not quiet and not _only_our_probes(signals):
+    if not nobody_asks(signals, thresholds):
         return Judgement(bottleneck=Bottleneck.IDLE, score=0.0)
     both = load.requests_running is not None and load.seconds_without_progress is not None
-    why = f"no request and no token for {duration(load.quiet_seconds)}"
-    if not quiet:
-        why = f"nothing but our own probes for {duration(load.span_seconds)}"
+    probed = signals.own_probes is not None
     return Judgement(
         bottleneck=Bottleneck.IDLE,
         score=1.0 if both else 0.8,
-        why=why,
-        evidence=(
-            Evidence(signal="quiet_seconds", text=why, value=load.quiet_seconds, threshold=thresholds.idle_seconds),
-        ),
+        # Without figures: it stays the same sentence from tick to tick.
+        why="nothing but our own probes asks for tokens" if probed else "no request and no token",
+        evidence=(_probes(signals) if probed else _quiet(signals, thresholds),),
         gate=True,
     )
 
 
-def _only_our_probes(signals: Signals) -> bool:
-    load = signals.load
-    if signals.own_probes is None or load.requests_started_per_second is None or load.requests_waiting != 0:
-        return False
-    in_flight = 1
-    started = load.requests_started_per_second * load.span_seconds
-    return started <= signals.own_probes + in_flight and (load.requests_running_last or 0) <= in_flight
+def _probes(signals: Signals) -> Evidence:
+    sent = signals.own_probes or 0.0
+    text = f"{count(sent)} probes of ours ended in the last {duration(signals.load.span_seconds)}, no other request did"
+    return Evidence(signal="own_probes", text=text, value=sent)
+
+
+def _quiet(signals: Signals, thresholds: Thresholds) -> Evidence:
+    quiet = signals.load.quiet_seconds or 0.0
+    text = f"neither was seen for {duration(quiet)}"
+    return Evidence(signal="quiet_seconds", text=text, value=quiet, threshold=thresholds.idle_seconds)

@@ -13,7 +13,7 @@ planning. Advice: fp8 KV cache, a larger share of the memory, smaller weights, t
 max-model-len is not among them: it creates no blocks.
 """
 
-from pinchpoint.diagnosis.judgement import Judgement, count, either, fact, gathered, missing_of, percent, ramp
+from pinchpoint.diagnosis.judgement import Judgement, either, fact, gathered, missing_of, percent, ramp
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
@@ -66,22 +66,20 @@ def kv_capacity(signals: Signals, thresholds: Thresholds) -> Judgement:
 
 def _why(signals: Signals) -> str:
     load = signals.load
-    peak = load.kv_cache_usage_peak_ratio
-    parts = [] if peak is None else [f"the KV cache is full (up to {percent(peak)})"]
-    if load.requests_waiting:
-        parts.append(f"{count(load.requests_waiting)} requests wait for room")
-    if load.preemptions_per_second:
-        parts.append(f"running ones are preempted ({60 * load.preemptions_per_second:.0f} a minute)")
-    return ", ".join(parts)
+    harm = ["requests wait for room"] if load.requests_waiting else []
+    harm += ["running ones are preempted"] if load.preemptions_per_second else []
+    full = "" if load.kv_cache_usage_ratio is None else "the KV cache is full"
+    return ": ".join(filter(None, (full, " and ".join(harm))))
 
 
 def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
     load = signals.load
+    peak = "" if load.kv_cache_usage_peak_ratio is None else f" and {percent(load.kv_cache_usage_peak_ratio)} at most"
     return gathered(
         fact(
             "kv_cache_usage_ratio",
             load.kv_cache_usage_ratio,
-            "{value} of the KV cache's blocks in use on average, threshold {threshold}",
+            f"{{value}} of the KV cache's blocks in use on average{peak}, threshold {{threshold}}",
             percent,
             thresholds.kv_full_ratio,
         ),
@@ -95,8 +93,8 @@ def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
         fact(
             "preemptions_per_second",
             load.preemptions_per_second or None,
-            "{value} preemptions a second",
-            lambda rate: f"{rate:.2g}",
+            "{value} preemptions a minute",
+            lambda rate: f"{60 * rate:.2g}" if rate < 1 / 6 else f"{60 * rate:.0f}",
             thresholds.preemptions_per_second,
         ),
     )

@@ -94,15 +94,13 @@ def _room(signals: Signals, strain: Strain, thresholds: Thresholds) -> tuple[flo
 
 
 def _why(signals: Signals, *, full_slots: bool) -> str:
-    waiting, limit = count(signals.load.requests_waiting or 0.0), signals.facts.max_num_seqs
+    limit = signals.facts.max_num_seqs
     if not full_slots:
-        return f"{waiting} requests wait while steps are at max_num_batched_tokens and the GPU has room"
+        return "requests wait while steps are at max_num_batched_tokens and the GPU has room"
     if limit:
-        return (
-            f"{waiting} requests wait while all {limit} batch slots (max_num_seqs) are taken and the KV cache has room"
-        )
+        return f"requests wait while all {limit} batch slots (max_num_seqs) are taken and the KV cache has room"
     running = count(signals.load.requests_running or 0.0)
-    return f"{waiting} requests wait while {running} run, never more: a limit like max_num_seqs (inferred)"
+    return f"requests wait while {running} run, never more: a limit like max_num_seqs (inferred)"
 
 
 def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:

@@ -14,12 +14,11 @@ from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
 def sleeping(signals: Signals, thresholds: Thresholds) -> Judgement:  # noqa: ARG001 - every rule has this signature
     if signals.awake is not False:
         return Judgement(bottleneck=Bottleneck.SLEEPING, score=0.0)
-    why = "the engine says that it is asleep"
     return Judgement(
         bottleneck=Bottleneck.SLEEPING,
         score=1.0,
-        why=why,
-        evidence=(Evidence(signal="awake", text=why, value=0.0),),
+        why="the engine was put to sleep",
+        evidence=(Evidence(signal="awake", text="its awake gauge is 0 on every replica", value=0.0),),
         advice=(Advice(action="wake_engine", text="POST /wake_up to the engine when it should serve."),),
         gate=True,
     )

@@ -20,13 +20,13 @@ def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
     if not load.busy or still < thresholds.stall_seconds:
         return Judgement(bottleneck=Bottleneck.STALLED, score=0.0)
     running, waiting = load.requests_running_last or 0.0, load.requests_waiting_last or 0.0
-    why = f"{count(running)} running and {count(waiting)} waiting, but no token for {duration(still)}"
+    text = f"no token counter has moved for {duration(still)}, {duration(thresholds.stall_seconds)} are tolerated"
     return Judgement(
         bottleneck=Bottleneck.STALLED,
         score=1.0,
-        why=why,
+        why=f"{count(running)} requests run and {count(waiting)} wait, but the engine makes no token",
         evidence=(
-            Evidence(signal="seconds_without_progress", text=why, value=still, threshold=thresholds.stall_seconds),
+            Evidence(signal="seconds_without_progress", text=text, value=still, threshold=thresholds.stall_seconds),
         ),
         advice=(
             Advice(

@@ -21,10 +21,11 @@ def unknown(signals: Signals, thresholds: Thresholds, weighed: Sequence[Judgemen
     strain = strain_of(signals, thresholds)
     scrapes = signals.load.scrapes
     if scrapes < thresholds.min_scrapes:
-        why = f"still collecting: {count(scrapes)} of {thresholds.min_scrapes} scrapes"
+        why = f"starting: {count(scrapes)} of the {thresholds.min_scrapes} scrapes that a first verdict takes"
     elif strain.evidence:
         out = [j.bottleneck.value for j in weighed if j.score is not None and j.bottleneck not in _PLAIN]
-        why = f"{strain.evidence[0].text}; no class has its evidence (ruled out: {', '.join(out) or 'none'})"
+        suffering = "requests are late" if strain.ttft or strain.inter_token else "requests queue"
+        why = f"{suffering}, but no class has its evidence (ruled out: {', '.join(out) or 'none'})"
     elif signals.load.busy and signals.load.moved is False:
         why = f"no token for {duration(signals.load.seconds_without_progress or 0.0)}, too short to call it stalled"
     else:
@@ -40,7 +41,7 @@ def unknown(signals: Signals, thresholds: Thresholds, weighed: Sequence[Judgemen
             if judgement.bottleneck is not Bottleneck.HEALTHY
             for fact in judgement.contradicted_by
         ),
-        missing=missing,
+        missing=missing if scrapes >= thresholds.min_scrapes else (),
         advice=(
             (Advice(action="add_signals", text=f"Give what is missing: {', '.join(missing)}."),)
             if missing and scrapes >= thresholds.min_scrapes

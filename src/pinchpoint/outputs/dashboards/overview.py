@@ -2,6 +2,7 @@
 
 from pinchpoint.alerting import DASHBOARD, KV_CACHE_HIGH_RATIO
 from pinchpoint.diagnosis.verdict import CODES, Bottleneck
+from pinchpoint.outputs.class_words import CLASS_WORDS
 from pinchpoint.outputs.dashboards.panel import (
     BLUE,
     GREEN,
@@ -23,25 +24,25 @@ from pinchpoint.outputs.dashboards.panel import (
 )
 from pinchpoint.outputs.dashboards.variables import ANNOTATIONS, FIRING, VARIABLES
 
-_LOOKS = {
-    Bottleneck.UNKNOWN: ("Unknown", GREY),
-    Bottleneck.NO_DATA: ("No data", GREY),
-    Bottleneck.IDLE: ("Idle", SKY),
-    Bottleneck.HEALTHY: ("Healthy", GREEN),
-    Bottleneck.KV_CAPACITY: ("Out of KV cache", RED),
-    Bottleneck.COMPUTE: ("Compute bound", BLUE),
-    Bottleneck.MEMORY_BANDWIDTH: ("Memory bandwidth bound", PURPLE),
-    Bottleneck.SCHEDULER: ("Batch limits", ORANGE),
-    Bottleneck.HOST_CPU: ("Host CPU", YELLOW),
-    Bottleneck.INTERCONNECT: ("Interconnect", PURPLE),
-    Bottleneck.NETWORK: ("Network", YELLOW),
-    Bottleneck.HARDWARE: ("Hardware", RED),
-    Bottleneck.IMBALANCE: ("Imbalance", ORANGE),
-    Bottleneck.MEMORY_GROWTH: ("Memory growth", ORANGE),
-    Bottleneck.STALLED: ("Stalled", RED),
-    Bottleneck.SLEEPING: ("Sleeping", SKY),
+_COLOURS = {
+    Bottleneck.UNKNOWN: GREY,
+    Bottleneck.NO_DATA: GREY,
+    Bottleneck.IDLE: SKY,
+    Bottleneck.HEALTHY: GREEN,
+    Bottleneck.KV_CAPACITY: RED,
+    Bottleneck.COMPUTE: BLUE,
+    Bottleneck.MEMORY_BANDWIDTH: PURPLE,
+    Bottleneck.SCHEDULER: ORANGE,
+    Bottleneck.HOST_CPU: YELLOW,
+    Bottleneck.INTERCONNECT: PURPLE,
+    Bottleneck.NETWORK: YELLOW,
+    Bottleneck.HARDWARE: RED,
+    Bottleneck.IMBALANCE: ORANGE,
+    Bottleneck.MEMORY_GROWTH: ORANGE,
+    Bottleneck.STALLED: RED,
+    Bottleneck.SLEEPING: SKY,
 }
-CLASS_WORDS = {CODES[bottleneck]: look for bottleneck, look in _LOOKS.items()}
+CODE_LOOKS = {CODES[one]: (CLASS_WORDS[one], colour) for one, colour in _COLOURS.items()}
 UP_WORDS = {0: ("Down", RED), 1: ("Up", GREEN)}
 HELP_WORDS = {0: ("No", ORANGE), 1: ("Yes", BLUE)}
 THROTTLE_WORDS = {0: ("Free", GREEN), 1: ("Held down", RED)}
@@ -87,7 +88,7 @@ _NOW = (
     empty_means("no engine configured or found", timeline(
         "Bottleneck", "The class of each engine's bottleneck. One that is shorter than a pixel does not show: see the "
         "shares beside.", query(f"pinchpoint_bottleneck_class_code{{{_ENGINE}}}", "{{engine}}"),
-        words=CLASS_WORDS, width=16)),
+        words=CODE_LOOKS, width=16)),
     shares("Time in each class", "How the time was spent, exactly: counted by the daemon at each tick.",
            query(_rate("pinchpoint_bottleneck_class_seconds_total", "class"), "{{class}}"), unit="percentunit"),
     empty_means("the evidence does not say", timeline(

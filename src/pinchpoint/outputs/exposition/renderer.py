@@ -1,6 +1,5 @@
 """Turns a scene into the two bodies of /metrics."""
 
-import gzip
 from dataclasses import dataclass, field
 
 import structlog
@@ -77,8 +76,7 @@ class Renderer:
 
 
 def _rendered(body: str) -> Rendered:
-    plain = body.encode()
-    return Rendered(plain, gzip.compress(plain, compresslevel=1, mtime=0))  # level 1: 5 times faster, 20 % larger
+    return Rendered(body.encode())
 
 
 def _lines(family: _Family, scene: Scene) -> tuple[list[str], int]:

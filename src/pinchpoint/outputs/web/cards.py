@@ -3,17 +3,18 @@
 import zlib
 
 from pinchpoint.alerting import KV_CACHE_HIGH_RATIO
-from pinchpoint.diagnosis.verdict import Settled
+from pinchpoint.diagnosis.verdict import Bottleneck, Objective, Settled
+from pinchpoint.outputs.class_words import CLASS_WORDS
 from pinchpoint.outputs.web import units
 from pinchpoint.outputs.web.drawings import bar, icon, spark
 from pinchpoint.outputs.web.markup import Html, el, join, name
-from pinchpoint.outputs.web.recent import History, Latency, fullest, total
+from pinchpoint.outputs.web.recent import History, fullest, total
 from pinchpoint.outputs.web.tables import gpu_table, table
 from pinchpoint.outputs.web.view import EngineView
-from pinchpoint.outputs.web.words import CLASSES, Severity, in_words, opening, reason_in_words, within
+from pinchpoint.outputs.web.words import Severity, in_words, opening, reason_in_words, within
 from pinchpoint.snapshot import EngineReading
 
-_AXIS = el("p", el("span", "5 min ago"), el("span", "now"), class_="axis")
+_SHOWN_FACTS = 6
 
 
 def anchor(engine: str) -> str:
@@ -47,20 +48,22 @@ def _heading(engine: EngineView, now: float) -> Html:
         el("h2", icon(engine.severity), el("span", engine.words)),
         el(
             "p",
-            el("code", engine.bottleneck.value) if engine.bottleneck else None,
-            el("span", f"for {since}") if since else None,
+            el("code", engine.bottleneck.value) if engine.bottleneck and not engine.starting else None,
+            el("span", f"for {since}") if since and not engine.starting else None,
             class_="meta",
         ),
     )
 
 
 def _verdict(engine: EngineView) -> Html:
-    if engine.settled is None:
-        return _absent(engine) or el("p", "The first readings are on their way.", class_="why")
+    if engine.settled is None or engine.starting:
+        return el("p", "The first verdict comes in a few seconds.", class_="why")
     diagnosis = engine.settled.diagnosis
+    gone = _absent(engine)
+    unseen = gone is not None and engine.bottleneck is Bottleneck.NO_DATA
     return join(
-        el("p", opening(diagnosis.why), class_="why"),
-        _absent(engine),
+        None if unseen else el("p", opening(diagnosis.why), class_="why"),  # that sentence is the absence itself
+        gone,
         _evidence(engine),
         el("p", el("b", "Do first"), " ", el("span", diagnosis.advice[0].text), class_="do")
         if diagnosis.advice
@@ -72,7 +75,7 @@ def _verdict(engine: EngineView) -> Html:
 
 def _evidence(engine: EngineView) -> Html | None:
     """The facts behind a pinch; where all is well the sentence above has said them."""
-    facts = engine.settled.diagnosis.evidence[:4] if engine.settled else ()
+    facts = engine.settled.diagnosis.evidence[:_SHOWN_FACTS] if engine.settled else ()
     if not facts or engine.severity in (Severity.FINE, Severity.QUIET):
         return None
     return el("ul", [el("li", opening(fact.text)) for fact in facts], class_="evidence")
@@ -82,7 +85,7 @@ def _absent(engine: EngineView) -> Html | None:
     if engine.absent is None:
         return None
     reason = opening(reason_in_words(engine.absent.reason))
-    return el("p", el("b", reason), " ", el("span", engine.absent.detail), class_="do")
+    return el("p", el("b", reason), " ", el("span", engine.absent.detail), class_="gone")
 
 
 def _more_gpus(engine: EngineView) -> Html | None:
@@ -97,9 +100,9 @@ def _doubts(settled: Settled) -> Html:
     diagnosis = settled.diagnosis
     parts = [f"{units.ratio(diagnosis.confidence_ratio)} confident"]
     if diagnosis.runner_up:
-        parts.append(f"next: {within(CLASSES[diagnosis.runner_up][0])}")
+        parts.append(f"next: {within(CLASS_WORDS[diagnosis.runner_up])}")
     if settled.candidate:
-        parts.append(f"turning to: {within(CLASSES[settled.candidate][0])}")
+        parts.append(f"turning to: {within(CLASS_WORDS[settled.candidate])}")
     if diagnosis.missing:
         more = len(diagnosis.missing) - 4
         parts.append(
@@ -110,7 +113,7 @@ def _doubts(settled: Settled) -> Html:
 
 def _measurements(engine: EngineView, now: EngineReading) -> Html:
     return join(
-        _kv_cache(now, engine.history),
+        _kv_cache(engine, now),
         _requests(now, engine.history),
         _latencies(engine),
         _replicas(now),
@@ -118,17 +121,34 @@ def _measurements(engine: EngineView, now: EngineReading) -> Html:
     )
 
 
-def _kv_cache(now: EngineReading, past: History) -> Html:
-    kv, tokens = fullest(now), total(now, lambda r: r.kv_cache_capacity_tokens)
+def _axis(past: History) -> Html:
+    return el("p", el("span", f"{units.duration(past.span_seconds)} ago"), el("span", "now"), class_="axis")
+
+
+def _kv_cache(engine: EngineView, now: EngineReading) -> Html:
+    past, kv, tokens = engine.history, fullest(now), total(now, lambda r: r.kv_cache_capacity_tokens)
+    line = f"over the {KV_CACHE_HIGH_RATIO:.0%} alert line".replace("%", f"{units.NBSP}%")
     capacity = el("span", f"of {units.count(tokens)} tokens") if tokens is not None else None
     return el(
         "section",
         el("h3", "KV cache", el("b", units.ratio(kv)), capacity),
-        bar(kv, "KV cache in use", mark=KV_CACHE_HIGH_RATIO, warn=kv is not None and kv >= KV_CACHE_HIGH_RATIO),
-        spark("KV cache in use, last 5 minutes", ("kv", past.kv_cache_usage_ratio), top=1.0, mark=KV_CACHE_HIGH_RATIO),
-        _AXIS,
+        bar(kv, "KV cache in use", mark=KV_CACHE_HIGH_RATIO, warn=bool(engine.over_alert_line)),
+        el("p", el("b", opening(line)), f": {_on_the_line(engine)}", class_="line") if engine.over_alert_line else None,
+        spark(
+            f"KV cache in use, last {units.duration(past.span_seconds)}",
+            ("kv", past.kv_cache_usage_ratio),
+            top=1.0,
+            mark=KV_CACHE_HIGH_RATIO,
+        ),
+        _axis(past),
         class_="gauge",
     )
+
+
+def _on_the_line(engine: EngineView) -> str:
+    if engine.calm:
+        return "nobody waits for room yet, but the next burst will, so it pages if it lasts."
+    return "it pages if it lasts."
 
 
 def _requests(now: EngineReading, past: History) -> Html:
@@ -147,17 +167,19 @@ def _requests(now: EngineReading, past: History) -> Html:
             el("b", units.count(waiting)),
             el("span", "waiting", class_="key waiting"),
         ),
-        spark("Requests running and waiting, last 5 minutes", *lines, top=max(highest, 4.0)),
-        _AXIS,
+        spark(f"Requests running and waiting, last {units.duration(past.span_seconds)}", *lines, top=max(highest, 4.0)),
+        _axis(past),
         class_="gauge requests",
     )
 
 
 def _latencies(engine: EngineView) -> Html:
+    span = engine.settled.diagnosis.signals.get("span_seconds") if engine.settled else None
+    over = f", last {units.duration(span)}: what the verdict looks at" if span else ""
     return el(
         "dl",
-        _latency("TTFT", "Time to first token, as the engine sees it, last minute", engine.ttft),
-        _latency("TPOT", "Time per output token (between tokens), last minute", engine.tpot),
+        _latency("TTFT", f"Time to first token, as the engine sees it{over}", engine.ttft, engine.late(engine.ttft)),
+        _latency("TPOT", f"Time per output token (between tokens){over}", engine.tpot, engine.late(engine.tpot)),
         el(
             "div",
             el("dt", "Output"),
@@ -168,16 +190,21 @@ def _latencies(engine: EngineView) -> Html:
     )
 
 
-def _latency(label: str, title: str, latency: Latency | None) -> Html:
-    p50, p95 = (latency.p50_seconds, latency.p95_seconds) if latency else (None, None)
-    over = latency is not None and latency.over_slo
-    slo = f"SLO {units.latency(latency.slo_seconds)}" if latency else ""
+def _latency(label: str, title: str, seen: Objective | None, late: bool) -> Html:
+    """What is judged in large, so that the figure that is red is the one that is over."""
+    if seen is None:
+        return el("div", el("dt", label, title=title), el("dd", el("b", units.UNKNOWN)))
+    told = [el("span", f"p50 {units.quantile(seen.p50)}")]
+    if seen.judged_by == "mean":
+        told += [Html(" "), el("span", f"p95 {units.quantile(seen.p95)}")]
+    slo = f"SLO {units.latency(seen.slo_seconds)}"
+    by = el("small", seen.judged_by) if seen.judged_seconds is not None else None
     return el(
         "div",
         el("dt", label, title=title),
-        el("dd", el("b", units.latency(p95)), " ", el("small", "p95"), class_="over" if over else None),
-        el("dd", f"p50 {units.latency(p50)}", class_="small"),
-        el("dd", f"over {slo}" if over else slo, class_="small over" if over else "small"),
+        el("dd", el("b", units.latency(seen.judged_seconds)), " ", by, class_="over" if late else None),
+        el("dd", told, class_="small quantiles"),
+        el("dd", f"over {slo}" if late else slo, class_="small over" if late else "small"),
     )
 
 

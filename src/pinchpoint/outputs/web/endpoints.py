@@ -75,7 +75,7 @@ class Endpoints:
         rendered, content_type = (published.openmetrics, OPENMETRICS) if openmetrics else (published.text, TEXT)
         self._scrapes += 1
         try:
-            return await _sent(request, _response(request, rendered, content_type))
+            return await _sent(request, await _response(request, rendered, content_type))
         finally:
             self._scrapes -= 1
 
@@ -87,7 +87,7 @@ class Endpoints:
         scene = published.scene
         shown = int(_overdue_seconds(scene))
         body = await self._render.body("page", (id(scene), scene.snapshot.at, shown), lambda: page(scene, shown, path))
-        return await _sent(request, _response(request, body, _HTML))
+        return await _sent(request, await _response(request, body, _HTML))
 
     async def status(self, request: web.Request) -> web.StreamResponse:
         """Everything on the page, as JSON."""
@@ -140,7 +140,7 @@ class Endpoints:
             return _not_yet()
         key = (id(published), published.scene.snapshot.at)
         body = await self._render.body(kind, key, lambda: _dumps(make(published)))
-        return await _sent(request, _response(request, body, _JSON))
+        return await _sent(request, await _response(request, body, _JSON))
 
 
 def _overdue_seconds(scene: Scene) -> float:
@@ -157,12 +157,15 @@ def _not_yet() -> web.Response:
     return web.Response(status=503, text="the first tick is not done yet\n", headers={hdrs.RETRY_AFTER: "1"})
 
 
-def _response(request: web.Request, rendered: Rendered, content_type: str) -> web.Response:
+async def _response(request: web.Request, rendered: Rendered, content_type: str) -> web.Response:
     zipped = wants_gzip(request.headers.get(hdrs.ACCEPT_ENCODING, ""))
     headers = {hdrs.CONTENT_TYPE: content_type, hdrs.VARY: "Accept, Accept-Encoding", hdrs.CACHE_CONTROL: "no-store"}
     if zipped:
         headers[hdrs.CONTENT_ENCODING] = "gzip"
-    return web.Response(body=rendered.gzipped if zipped else rendered.plain, headers=headers)
+    if not zipped:
+        return web.Response(body=rendered.plain, headers=headers)
+    body = rendered.gzipped() if rendered.is_gzipped else await asyncio.to_thread(rendered.gzipped)
+    return web.Response(body=body, headers=headers)
 
 
 async def _sent(request: web.Request, response: web.Response) -> web.Response:

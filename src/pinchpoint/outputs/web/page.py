@@ -7,7 +7,7 @@ from pinchpoint.outputs.web.cards import anchor, card
 from pinchpoint.outputs.web.drawings import icon
 from pinchpoint.outputs.web.markup import Child, Html, el, join, name
 from pinchpoint.outputs.web.static import SCRIPT, STYLE
-from pinchpoint.outputs.web.view import View, headline, view
+from pinchpoint.outputs.web.view import STARTING, View, headline, view
 from pinchpoint.outputs.web.words import Severity
 
 OLD_SECONDS = 10.0  # twice the slowest tick: data of this age means that ticks have stopped
@@ -18,7 +18,7 @@ _LOGO = "M3 3.5 10 12 3 20.5M21 3.5 14 12 21 20.5M12 6v2.2M12 10.9v2.2M12 15.8V1
 def page(scene: Scene | None, age_seconds: float = 0.0, telemetry_path: str = "/metrics") -> str:
     """The whole document. ``None``: before the first tick. Links are relative, so a proxy may add a prefix."""
     if scene is None:
-        return _document("Starting", Severity.UNSURE, None, _starting(), telemetry_path)
+        return _document(STARTING, Severity.QUIET, None, el("main"), telemetry_path)
     seen = view(scene)
     return _document(headline(seen), seen.severity, seen, _main(seen, age_seconds), telemetry_path)
 
@@ -66,7 +66,7 @@ def _main(seen: View, age_seconds: float) -> Html:
         _notices(seen, age_seconds),
         _index(seen),
         _cards(seen) if seen.engines else _no_engine(),
-        tables.probes(snapshot.probes, seen.now),
+        tables.probes(snapshot.probes, seen.now, {engine.engine: engine.slo for engine in snapshot.engines}),
         tables.other_gpus(seen.other_gpus, attached=bool(seen.engines and len(seen.other_gpus) < len(snapshot.gpus))),
         tables.missing(snapshot.absences, seen.now),
         tables.host(snapshot.host),
@@ -122,12 +122,6 @@ def _no_engine() -> Html:
         ),
         el("pre", "engines:\n  targets:\n    - name: chat\n      url: http://10.0.0.5:8000"),
         class_="panel",
-    )
-
-
-def _starting() -> Html:
-    return el(
-        "main", el("section", el("h2", "Starting"), el("p", "The first readings are on their way."), class_="panel")
     )
 
 

@@ -1,30 +1,20 @@
-"""What the window says about the last minutes of one engine: rates, latency quantiles, and points for a sparkline."""
+"""What the window says about the last minutes of one engine: rates, and points for a sparkline."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from pinchpoint.diagnosis import rates
-from pinchpoint.diagnosis.rates import Histories, histories, observed
-from pinchpoint.snapshot import EngineReading, Histogram, ReplicaReading, Window
+from pinchpoint.diagnosis.rates import Histories, histories
+from pinchpoint.snapshot import EngineReading, ReplicaReading, Window
 
-RATE_SECONDS = 60.0  # long enough for a p95 of an engine that finishes one request a second
+RATE_SECONDS = 60.0  # long enough for an engine that finishes one request a second
 HISTORY_SECONDS = 300.0
+SHORT_HISTORY_SECONDS = 60.0
+GROWTH_SECONDS = 30.0  # by which a short history grows, so that its axis does not change with every tick
 STEP_SECONDS = 5.0
 
 Field = Callable[[ReplicaReading], float | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Latency:
-    """Quantiles of the last minute against the objective. ``None``: nothing was observed."""
-
-    p50_seconds: float | None
-    p95_seconds: float | None
-    slo_seconds: float
-
-    @property
-    def over_slo(self) -> bool:
-        return self.p95_seconds is not None and self.p95_seconds > self.slo_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +22,7 @@ class History:
     """One value per ``step_seconds``, oldest first, the last one now; ``None`` where nothing was known."""
 
     step_seconds: float
+    span_seconds: float
     kv_cache_usage_ratio: tuple[float | None, ...]
     requests_running: tuple[float | None, ...]
     requests_waiting: tuple[float | None, ...]
@@ -52,26 +43,23 @@ def last_minute(readings: Sequence[EngineReading]) -> Histories:
     return histories([r for r in readings if r.epoch == readings[-1].epoch and r.at >= readings[-1].at - RATE_SECONDS])
 
 
-def latency(minute: Histories, field: Callable[[ReplicaReading], Histogram | None], slo_seconds: float) -> Latency:
-    """Median and 95th percentile of what all replicas observed."""
-    seen = observed(minute, field)
-    return Latency(
-        p50_seconds=seen.quantile(0.5) if seen else None,
-        p95_seconds=seen.quantile(0.95) if seen else None,
-        slo_seconds=slo_seconds,
-    )
-
-
 def history(window: Window, engine: str) -> History:
-    """Five minutes of one engine. A step holds the highest value seen in it, so no short peak is lost."""
+    """What there is of one engine, one minute at least and five at most.
+
+    A step holds the highest value seen in it, so no short peak is lost.
+    """
+    seen = [(s.at, reading) for s in window.snapshots if (reading := s.engine(engine)) is not None]
     end = window.snapshots[-1].at if window.snapshots else 0.0
-    steps: list[list[EngineReading]] = [[] for _ in range(int(HISTORY_SECONDS / STEP_SECONDS))]
-    for snapshot in window.snapshots:
-        back = int((end - snapshot.at) / STEP_SECONDS)
-        if back < len(steps) and (reading := snapshot.engine(engine)) is not None:
+    watched = end - seen[0][0] if seen else 0.0
+    span = min(HISTORY_SECONDS, max(SHORT_HISTORY_SECONDS, GROWTH_SECONDS * ceil(watched / GROWTH_SECONDS)))
+    steps: list[list[EngineReading]] = [[] for _ in range(int(span / STEP_SECONDS))]
+    for at, reading in seen:
+        back = int((end - at) / STEP_SECONDS)
+        if back < len(steps) and not (steps[-1 - back] and steps[-1 - back][-1] is reading):  # one scrape, many ticks
             steps[-1 - back].append(reading)
     return History(
         step_seconds=STEP_SECONDS,
+        span_seconds=span,
         kv_cache_usage_ratio=tuple(_highest(map(fullest, step)) for step in steps),
         requests_running=tuple(_highest(total(r, lambda x: x.requests_running) for r in step) for step in steps),
         requests_waiting=tuple(_highest(total(r, lambda x: x.requests_waiting) for r in step) for step in steps),

@@ -1,7 +1,6 @@
 """Renders each kind of body at most once per tick, in a thread, however many ask for it."""
 
 import asyncio
-import gzip
 from collections.abc import Callable, Hashable
 
 from pinchpoint.outputs.published import Rendered
@@ -26,5 +25,4 @@ class RenderOnce:
 
 def _rendered(render: Callable[[], str]) -> Rendered:
     # Foreign text may hold lone surrogates, which UTF-8 has no bytes for.
-    plain = render().encode("utf-8", "replace")
-    return Rendered(plain, gzip.compress(plain, compresslevel=5, mtime=0))
+    return Rendered(render().encode("utf-8", "replace"))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pinchpoint.capacity import Scaling
 from pinchpoint.diagnosis.upkeep import findings
-from pinchpoint.diagnosis.verdict import Settled
+from pinchpoint.diagnosis.verdict import Objective, Settled
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.outputs.web.as_json import as_json
 from pinchpoint.outputs.web.recent import fullest, total
@@ -67,15 +67,17 @@ def _engine(seen: View, engine: EngineView) -> dict[str, object]:
         "up": engine.now is not None,
         "severity": engine.severity.value,
         "words": engine.words,
+        "starting": engine.starting,
         **_verdict(engine.settled, engine.scaling, seen.scene.unix_offset_seconds),
         "kv_cache_usage_ratio": fullest(engine.now) if engine.now else None,
+        "kv_cache_over_alert_line": engine.over_alert_line,
         "kv_cache_capacity_tokens": total(engine.now, lambda r: r.kv_cache_capacity_tokens) if engine.now else None,
         "requests_running": total(engine.now, lambda r: r.requests_running) if engine.now else None,
         "requests_waiting": total(engine.now, lambda r: r.requests_waiting) if engine.now else None,
         "prompt_tokens_per_second": engine.prompt_tokens_per_second,
         "generation_tokens_per_second": engine.generation_tokens_per_second,
-        "ttft": as_json(engine.ttft),
-        "tpot": as_json(engine.tpot),
+        "ttft": _latency(engine, engine.ttft),
+        "tpot": _latency(engine, engine.tpot),
         "history": as_json(engine.history),
         "gpus": [gpu.gpu for gpu in engine.gpus],
         "replicas": [
@@ -88,6 +90,26 @@ def _engine(seen: View, engine: EngineView) -> dict[str, object]:
             for replica in (engine.now.replicas if engine.now else ())
         ],
         "warnings": list(engine.now.warnings) if engine.now else [],
+    }
+
+
+def _latency(engine: EngineView, seen: Objective | None) -> dict[str, object] | None:
+    """A quantile in the lowest or the open bucket is null, and the edge that is known says what it is."""
+    if seen is None:
+        return None
+    signals = engine.settled.diagnosis.signals if engine.settled else {}
+    quantiles = {
+        f"{name}_{key}seconds": as_json(getattr(found, field)) if found else None
+        for name, found in (("p50", seen.p50), ("p95", seen.p95))
+        for key, field in (("", "value"), ("at_least_", "at_least"), ("at_most_", "at_most"))
+    }
+    return {
+        "slo_seconds": seen.slo_seconds,
+        "judged_seconds": as_json(seen.judged_seconds),
+        "judged_by": seen.judged_by,
+        "over_slo": engine.late(seen),
+        "window_seconds": signals.get("span_seconds"),
+        **quantiles,
     }
 
 

@@ -1,11 +1,13 @@
 """Numbers for people. A space that does not break stands between number and unit; unknown is an en dash."""
 
+from pinchpoint.snapshot import Quantile
+
 UNKNOWN = "–"
-_NBSP = "\N{NO-BREAK SPACE}"
+NBSP = "\N{NO-BREAK SPACE}"
 
 
 def ratio(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value * 100:.0f}{_NBSP}%"
+    return UNKNOWN if value is None else f"{value * 100:.0f}{NBSP}%"
 
 
 def count(value: float | None) -> str:
@@ -18,7 +20,14 @@ def latency(seconds: float | None) -> str:
         return UNKNOWN
     value, unit = (seconds, "s") if seconds >= 0.9995 else (seconds * 1000, "ms")
     digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
-    return f"{value:.{digits}f}{_NBSP}{unit}"
+    return f"{value:.{digits}f}{NBSP}{unit}"
+
+
+def quantile(found: Quantile | None) -> str:
+    """A latency; where its bucket has one edge only, the bound that it is: ≤ 10.0 ms, > 80.0 s."""
+    if found is None or found.value is not None:
+        return latency(found.value if found else None)
+    return f"≤{NBSP}{latency(found.at_most)}" if found.at_most is not None else f">{NBSP}{latency(found.at_least)}"
 
 
 def duration(seconds: float) -> str:
@@ -27,18 +36,18 @@ def duration(seconds: float) -> str:
     for size, unit, smaller, smaller_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
         if whole >= size:
             rest = whole % size // smaller
-            return f"{whole // size}{_NBSP}{unit}" + (f" {rest}{_NBSP}{smaller_unit}" if rest else "")
-    return f"{whole}{_NBSP}s"
+            return f"{whole // size}{NBSP}{unit}" + (f" {rest}{NBSP}{smaller_unit}" if rest else "")
+    return f"{whole}{NBSP}s"
 
 
 def gibibytes(used: float | None, total: float | None) -> str:
     shown = [UNKNOWN if value is None else f"{value / 2**30:.1f}" for value in (used, total)]
-    return f"{shown[0]} / {shown[1]}{_NBSP}GiB"
+    return f"{shown[0]} / {shown[1]}{NBSP}GiB"
 
 
 def watts(used: float | None, limit: float | None) -> str:
-    return f"{count(used)} / {count(limit)}{_NBSP}W"
+    return f"{count(used)} / {count(limit)}{NBSP}W"
 
 
 def celsius(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.0f}{_NBSP}°C"
+    return UNKNOWN if value is None else f"{value:.0f}{NBSP}°C"

@@ -1,15 +1,18 @@
 """What the status page shows: one tick's scene, put in order for a reader. JSON and HTML are both made of it."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pinchpoint.alerting import KV_CACHE_HIGH_RATIO
 from pinchpoint.capacity import Scaling
 from pinchpoint.diagnosis.rates import rate
-from pinchpoint.diagnosis.verdict import Bottleneck, Settled
+from pinchpoint.diagnosis.verdict import Bottleneck, Objective, Settled
+from pinchpoint.outputs.class_words import CLASS_WORDS
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.outputs.web import recent
-from pinchpoint.outputs.web.words import CLASSES, Severity, within
-from pinchpoint.snapshot import Absence, EngineReading, GpuReading, Reason, Window
+from pinchpoint.outputs.web.words import SEVERITIES, Severity, within
+from pinchpoint.snapshot import Absence, EngineReading, GpuReading, Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +28,6 @@ class EngineView:
     gpus: tuple[GpuReading, ...]
     prompt_tokens_per_second: float | None
     generation_tokens_per_second: float | None
-    ttft: recent.Latency | None
-    tpot: recent.Latency | None
     history: recent.History
 
     @property
@@ -35,11 +36,11 @@ class EngineView:
 
     @property
     def words(self) -> str:
-        return CLASSES[self.bottleneck][0] if self.bottleneck and not self._starting else "Not judged yet"
+        return CLASS_WORDS[self.bottleneck] if self.bottleneck and not self.starting else "Starting"
 
     @property
     def severity(self) -> Severity:
-        return CLASSES[self.bottleneck][1] if self.bottleneck and not self._starting else Severity.UNSURE
+        return SEVERITIES[self.bottleneck] if self.bottleneck and not self.starting else Severity.QUIET
 
     @property
     def dark(self) -> bool:
@@ -62,8 +63,34 @@ class EngineView:
         return self.last.facts.model or next((r.model for r in self.last.replicas if r.model), None)
 
     @property
-    def _starting(self) -> bool:
-        return self.absent is not None and self.absent.reason is Reason.STARTING
+    def starting(self) -> bool:
+        """The first readings are still on their way: nothing is wrong, and nothing is known."""
+        return self.settled is None or self.settled.diagnosis.collecting
+
+    @property
+    def ttft(self) -> Objective | None:
+        """As the verdict sees it, over the window of the verdict."""
+        if self.now is None:
+            return None
+        judged = self.settled.diagnosis.ttft if self.settled else None
+        return judged or Objective(slo_seconds=self.now.slo.ttft_seconds)
+
+    @property
+    def tpot(self) -> Objective | None:
+        if self.now is None:
+            return None
+        judged = self.settled.diagnosis.inter_token if self.settled else None
+        return judged or Objective(slo_seconds=self.now.slo.tpot_seconds)
+
+    def late(self, objective: Objective | None) -> bool:
+        """Whether to sound the alarm: never beside a verdict that nobody suffers, which may be about to change."""
+        return objective is not None and objective.missed and not self.calm
+
+    @property
+    def over_alert_line(self) -> bool | None:
+        """Whether the alert on a full KV cache pages on this; it does so too while nobody waits."""
+        usage = recent.fullest(self.now) if self.now else None
+        return None if usage is None else usage > KV_CACHE_HIGH_RATIO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +144,6 @@ def _engine(scene: Scene, window: Window, name: str, by_index: Mapping[str, GpuR
         gpus=tuple(by_index[gpu] for gpu in last.gpus if gpu in by_index) if last else (),
         prompt_tokens_per_second=rate(minute, lambda r: r.prompt_tokens_total),
         generation_tokens_per_second=rate(minute, lambda r: r.generation_tokens_total),
-        ttft=recent.latency(minute, lambda r: r.ttft_seconds, now.slo.ttft_seconds) if now else None,
-        tpot=recent.latency(minute, lambda r: r.inter_token_seconds, now.slo.tpot_seconds) if now else None,
         history=recent.history(window, name),
     )
 
@@ -132,21 +157,40 @@ def headline(view: View) -> str:
     return " · ".join(parts)
 
 
+STARTING = "Starting: first verdict in a few seconds"
+_ALONE = {
+    Bottleneck.NO_DATA: "The engine gives no data",
+    Bottleneck.UNKNOWN: "The engine can't be judged",
+}
+
+
 def _engines_in_words(engines: tuple[EngineView, ...]) -> str:
     if not engines:
         return "No engine found yet"
+    if all(engine.starting for engine in engines):
+        return STARTING
     if len(engines) == 1:
-        pinched = "The engine is pinched" if engines[0].pinched else "The engine"
-        return f"{pinched}: {within(engines[0].words)}"
-    pinched_count, dark = sum(e.pinched for e in engines), sum(e.dark for e in engines)
-    parts = []
-    if pinched_count:
-        parts.append(f"{pinched_count} of {len(engines)} engines pinched")
+        return _alone(engines[0])
+    pinched, dark = sum(e.pinched for e in engines), sum(e.dark for e in engines)
+    if not pinched and not dark:
+        return _all_is_well(engines)
+    of = f"of {len(engines)} engines"
+    parts = [f"{pinched} {of} pinched"] if pinched else []
     if dark:
-        parts.append(
-            f"{dark} can't be judged" if pinched_count else f"{dark} of {len(engines)} engines can't be judged"
-        )
-    if not parts:
-        idle = all(e.severity is Severity.QUIET for e in engines)
-        parts.append(f"All {len(engines)} engines {'are idle' if idle else 'run freely'}")
-    return " · ".join(parts)
+        parts.append(f"{dark} can't be judged" if pinched else f"{dark} {of} can't be judged")
+    starting = sum(engine.starting for engine in engines)
+    return " · ".join([*parts, f"{starting} starting"] if starting else parts)
+
+
+def _alone(engine: EngineView) -> str:
+    if engine.pinched:
+        return f"The engine is pinched: {within(engine.words)}"
+    assert engine.bottleneck is not None
+    return _ALONE.get(engine.bottleneck, f"The engine is {within(engine.words)}")
+
+
+def _all_is_well(engines: tuple[EngineView, ...]) -> str:
+    counted = Counter(within(engine.words) for engine in engines)
+    if len(counted) == 1:
+        return f"{'Both' if len(engines) == 2 else f'All {len(engines)}'} engines are {next(iter(counted))}"
+    return f"No engine is pinched: {', '.join(f'{number} {words}' for words, number in counted.items())}"

@@ -1,5 +1,6 @@
-"""Classes and reasons in the words of the status page."""
+"""How classes look and what reasons are called on the status page; ``class_words`` has the names of the classes."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from pinchpoint.diagnosis.verdict import Bottleneck
@@ -16,23 +17,23 @@ class Severity(StrEnum):
     QUIET = "quiet"
 
 
-CLASSES: dict[Bottleneck, tuple[str, Severity]] = {
-    Bottleneck.UNKNOWN: ("Can't tell", Severity.UNSURE),
-    Bottleneck.NO_DATA: ("No data", Severity.CRITICAL),
-    Bottleneck.IDLE: ("Idle", Severity.QUIET),
-    Bottleneck.HEALTHY: ("Healthy", Severity.FINE),
-    Bottleneck.KV_CAPACITY: ("Out of KV cache", Severity.CRITICAL),
-    Bottleneck.COMPUTE: ("Compute at its limit", Severity.PINCHED),
-    Bottleneck.MEMORY_BANDWIDTH: ("Memory bandwidth at its limit", Severity.PINCHED),
-    Bottleneck.SCHEDULER: ("Batch limit reached", Severity.PINCHED),
-    Bottleneck.HOST_CPU: ("Host CPU holds the GPU up", Severity.PINCHED),
-    Bottleneck.INTERCONNECT: ("GPU interconnect too slow", Severity.PINCHED),
-    Bottleneck.NETWORK: ("Slow between client and engine", Severity.PINCHED),
-    Bottleneck.HARDWARE: ("GPU hardware trouble", Severity.CRITICAL),
-    Bottleneck.IMBALANCE: ("Replicas loaded unevenly", Severity.PINCHED),
-    Bottleneck.MEMORY_GROWTH: ("GPU memory creeps up", Severity.PINCHED),
-    Bottleneck.STALLED: ("Stalled", Severity.CRITICAL),
-    Bottleneck.SLEEPING: ("Asleep", Severity.QUIET),
+SEVERITIES: Mapping[Bottleneck, Severity] = {
+    Bottleneck.UNKNOWN: Severity.UNSURE,
+    Bottleneck.NO_DATA: Severity.CRITICAL,
+    Bottleneck.IDLE: Severity.QUIET,
+    Bottleneck.HEALTHY: Severity.FINE,
+    Bottleneck.KV_CAPACITY: Severity.CRITICAL,
+    Bottleneck.COMPUTE: Severity.PINCHED,
+    Bottleneck.MEMORY_BANDWIDTH: Severity.PINCHED,
+    Bottleneck.SCHEDULER: Severity.PINCHED,
+    Bottleneck.HOST_CPU: Severity.PINCHED,
+    Bottleneck.INTERCONNECT: Severity.PINCHED,
+    Bottleneck.NETWORK: Severity.PINCHED,
+    Bottleneck.HARDWARE: Severity.CRITICAL,
+    Bottleneck.IMBALANCE: Severity.PINCHED,
+    Bottleneck.MEMORY_GROWTH: Severity.PINCHED,
+    Bottleneck.STALLED: Severity.CRITICAL,
+    Bottleneck.SLEEPING: Severity.QUIET,
 }
 
 # Where the label value itself does not read well.

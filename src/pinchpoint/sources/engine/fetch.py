@@ -10,6 +10,7 @@ from yarl import URL
 
 from pinchpoint.snapshot import Reason
 from pinchpoint.sources.engine.failure import ScrapeError
+from pinchpoint.sources.os_cause import os_cause
 
 MAX_REDIRECTS = 3
 _REDIRECT = frozenset({301, 302, 303, 307, 308})
@@ -134,6 +135,5 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
 
 def _failure(error: aiohttp.ClientError) -> ScrapeError:
     reason, text = next((reason, text) for kind, reason, text in _FAILURES if isinstance(error, kind))
-    os_error = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
-    cause = f" ({os_error.strerror})" if os_error is not None and os_error.strerror else ""
-    return ScrapeError(reason, f"{text}{cause}")
+    cause = os_cause(error.os_error) if isinstance(error, aiohttp.ClientConnectorError) else ""
+    return ScrapeError(reason, f"{text} ({cause})" if cause else text)

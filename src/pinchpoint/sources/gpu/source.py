@@ -43,6 +43,7 @@ class GpuSource:
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nvml", daemon=True)
         self._starting_since: float | None = None  # nvmlInit is in progress
+        self._generation_since = clock()
         self._workers: tuple[Worker, ...] = ()
         self._roster, self._announcer = Roster(), Announcer()
         self._has_worked = False
@@ -75,10 +76,11 @@ class GpuSource:
         gpus: tuple[GpuReading, ...] = ()
         starting: tuple[Absence, ...] = ()
         if absence is None:
+            began = self._generation_since
             views = {worker.index: worker.view(now) for worker in self._workers}
             gpus = self._roster.settle((view for view in views.values() if view), now)
             starting = tuple(
-                Absence(f"gpu/{index}", Reason.STARTING, f"GPU {index} is being read for the first time", now)
+                Absence(f"gpu/{index}", Reason.STARTING, f"GPU {index} is being read for the first time", began)
                 for index, view in views.items()
                 if view is None
             )
@@ -120,13 +122,13 @@ class GpuSource:
         return self._has_worked and absence is not None and absence.reason is Reason.DRIVER_MISMATCH
 
     def _absence_at(self, now: float) -> Absence | None:
-        began, limit = self._starting_since, self._settings.deadline_seconds
+        absent, began, limit = self._absence, self._starting_since, self._settings.deadline_seconds
         if began is not None and now - began > limit:
             detail = (
                 f"nvmlInit has not returned within {limit:g} s; look for an Xid in dmesg, the node may need a reboot"
             )
-            return Absence("gpu", Reason.HUNG, detail, began)
-        return self._absence
+            return Absence("gpu", Reason.HUNG, detail, min(began, absent.at) if absent else began)
+        return absent
 
     def _run(self) -> None:
         backoff = FIRST_BACKOFF_SECONDS
@@ -148,11 +150,12 @@ class GpuSource:
 
     def _give_up(self, reason: Reason, detail: str) -> None:
         self._starting_since, self._visible = None, 0
-        self._absence = Absence("gpu", reason, detail, self._clock())
+        began = self._absence.at if self._absence else self._clock()  # a retry that fails is the same absence
+        self._absence = Absence("gpu", reason, detail, began)
 
     def _generation(self) -> None:
         """From init to shutdown. Returns when NVML is to be started anew at once; raises LibraryDownError."""
-        self._starting_since = self._clock()
+        self._starting_since = self._generation_since = self._clock()
         versions, count = nvml.start(self._calls)
         if not count:
             nvml.shutdown(self._calls)

@@ -128,7 +128,7 @@ def _failure(error: Exception, exchange: Exchange, watch: Watch) -> tuple[ProbeO
         stamps = exchange.stamps
         resolving = stamps.resolve_started_ns is not None and stamps.resolved_ns is None
         return ProbeOutcome.DNS if resolving else watch.outcome(), f"deadline passed: {watch.overdue}"
-    return transport.of_exception(error), str(error) or type(error).__name__
+    return transport.of_exception(error), transport.in_words(error)
 
 
 async def _read_events(

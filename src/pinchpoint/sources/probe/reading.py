@@ -52,7 +52,8 @@ def reading(
             f"compressed ({exchange.content_encoding[:20]}) though identity was asked, so text may be held back"
         )
     if times.polluted:
-        notes.append("our own event loop was late, latencies dropped")
+        lost = (name for name, value in (("TTFT", times.ttft_seconds), ("TPOT", times.tpot_seconds)) if value is None)
+        notes.append(f"our own event loop was late, so no {' and no '.join(lost)} was taken")
     return ProbeReading(
         target=target.name,
         placement=target.placement,

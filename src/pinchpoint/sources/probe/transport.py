@@ -1,4 +1,4 @@
-"""Which outcome an exception of the transport stands for. Pure; the exception classes are those of aiohttp 3.14."""
+"""Which outcome an exception of the transport stands for, and its words. Pure; the classes are aiohttp 3.14's."""
 
 import errno
 import ssl
@@ -8,6 +8,7 @@ import aiohttp
 import aiohttp.http_exceptions
 
 from pinchpoint.snapshot import ProbeOutcome
+from pinchpoint.sources.os_cause import os_cause
 
 
 def of_exception(error: BaseException) -> ProbeOutcome:
@@ -35,3 +36,22 @@ def of_exception(error: BaseException) -> ProbeOutcome:
             return ProbeOutcome.RESET
         case _:
             return ProbeOutcome.INTERNAL
+
+
+def in_words(error: BaseException) -> str:
+    """What happened, for people: none of Python's or aiohttp's own names where the cause is known."""
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return f"the name {error.host} does not resolve"
+        case aiohttp.ClientConnectorError():
+            cause = os_cause(error.os_error)
+            what = "TLS fails with" if isinstance(error, aiohttp.ClientSSLError) else "no connection to"
+            return f"{what} {error.host}:{error.port}" + (f" ({cause})" if cause else "")
+        case aiohttp.ClientPayloadError():
+            return "the connection broke in the middle of the answer"
+        case aiohttp.ClientResponseError():
+            return f"what came is no HTTP: {error.message}"
+        case aiohttp.ServerDisconnectedError():
+            return "the connection was closed before an answer"
+        case _:
+            return str(error) or type(error).__name__
