@@ -65,7 +65,7 @@ WRONG_EXPRESSIONS = [
     ("PinchpointGPURecoveryNeeded", "|drain_.*", ""),
     ("PinchpointGPUDrainAdvised", "drain_.*", ".*"),
     ("PinchpointGPUPCIeDegraded", "<", "<="),
-    ("PinchpointGPUPCIeDegraded", "unless on (job, instance, uuid)", "unless on (job, uuid, none)"),
+    ("PinchpointGPUPCIeDegraded", "unified", "framebuffer"),
     ("PinchpointGPUPaused", "== 1", "== 0"),
     ("PinchpointProbeFailing", "> 0.5", ">= 0.4"),
     ("PinchpointProbeFailing", ">= 3", ">= 1"),

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from pinchpoint import __version__
 from pinchpoint.cli import app
 from pinchpoint.outputs.recorder import Recorder
-from pinchpoint.snapshot import Absence, Reason, Snapshot
+from pinchpoint.snapshot import Absence, GpuReading, Reason, Snapshot
 from tests.outputs.exposition.scenes import engine
 
 RECORDINGS = Path("tests/data/vllm-real")
@@ -106,13 +106,27 @@ def test_services_that_were_recorded_side_by_side_each_have_their_answer_and_no_
         recorder.write(Snapshot(at=5.0 * step, engines=engines, absences=(gone,)))
     result = pinchpoint("diagnose", "--replay", str(tmp_path / "r"), "--json")
     answer = json.loads(result.stdout)
-    assert answer.keys() == {"engines"}
+    assert answer.keys() == {"engines", "findings"}
     assert list(answer["engines"]) == ["chat", "gone", "rag"]
     assert answer["engines"]["gone"]["class"] == "no_data"
     assert "refused" in answer["engines"]["gone"]["why"]
     assert result.exit_code == 1
     text = pinchpoint("diagnose", "--replay", str(tmp_path / "r")).stdout
     assert [line.split(":")[0] for line in text.splitlines() if not line.startswith(" ")] == ["chat", "gone", "rag"]
+
+
+def test_what_differs_among_the_gpus_is_a_finding_with_its_remedy(tmp_path: Path) -> None:
+    limits = {"0": 700.0, "1": 700.0, "2": 500.0}
+    recorder = Recorder(tmp_path / "r", 1.0)
+    for second in range(4):
+        at = float(second)
+        gpus = tuple(GpuReading(gpu=g, uuid=f"GPU-{g}", at=at, power_limit_watts=w) for g, w in limits.items())
+        recorder.write(Snapshot(at=at, engines=(replace(engine("chat"), at=at),), gpus=gpus))
+    (finding,) = json.loads(pinchpoint("diagnose", "--replay", str(tmp_path / "r"), "--json").stdout)["findings"]
+    assert (finding["check"], finding["gpus"]) == ("power_limit", ["0", "1", "2"])
+    text = pinchpoint("diagnose", "--replay", str(tmp_path / "r")).stdout
+    assert "finding   power limits differ: 700 W on GPUs 0 and 1; 500 W on GPU 2" in text
+    assert "remedy    Set one limit for all (nvidia-smi -pl WATTS)" in text
 
 
 def test_a_recorded_engine_that_never_answered_is_no_data_with_its_reason(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import http.server
 import os
+import re
 import socket
 import statistics
 import subprocess
@@ -80,6 +81,24 @@ def test_without_nvml_the_daemon_runs_on_and_says_why(tmp_path: Path, config: Pa
         daemon.wait_for_series("pinchpoint_metric_unavailable", 1.0, source="gpu", reason="no_library")
         assert daemon.get("/-/ready")
         assert daemon.log.count("no_library") == 1, daemon.log
+
+
+def test_a_driver_upgraded_under_the_daemon_is_met_by_a_new_process_once(
+    tmp_path: Path, nvml: FakeNvml, config: Path
+) -> None:
+    config.write_text("discovery: {loopback: false}\ngpu: {retry_seconds: 0.5}\n")
+    with RunningDaemon(tmp_path, "--config.file", str(config), env=nvml.env()) as daemon:
+        daemon.wait_for(lambda: up(daemon) == [1.0] * 8, "eight GPUs")
+        nvml.fault(code=18)
+        daemon.wait_for(lambda: daemon.log.count("pinchpoint is up") == 2, "the daemon to begin anew")
+        assert daemon.process.poll() is None
+        daemon.url = re.findall(r'msg="pinchpoint is up".* urls=(\S+)', daemon.log)[-1].strip('"')
+        daemon.wait_for_series("pinchpoint_metric_unavailable", 1.0, source="gpu", reason="driver_mismatch")
+        nvml.clear()
+        daemon.wait_for(lambda: up(daemon) == [1.0] * 8, "eight GPUs")
+        assert daemon.log.count("pinchpoint is up") == 2
+        assert "Traceback" not in daemon.log
+        assert daemon.terminate()[1] == 0
 
 
 def test_a_taken_port_is_one_line_that_names_it(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Reads a labelled case: a window in the small language that promtool's tests use, and the class it must get.
 
-A series is ``VALUE[xTIMES] …``, one value a scrape, the last one repeated to the end; ``_`` is unknown. What ends in
+A series is ``VALUE[xTIMES] …``, one value a scrape, the last one repeated to the end; ``_`` is unknown, a word a fact (without an x). What ends in
 ``_total`` is a counter: its values are increments. A histogram's value is ``SECONDS*OBSERVATIONS``.
 """
 
@@ -156,9 +156,16 @@ def _accumulate(increments: list[Any]) -> list[Any]:
 def _series(text: Any, steps: int) -> list[Any]:
     values: list[Any] = []
     for part in str(text).split():
-        value, _, times = part.partition("x")
-        values += [None if value == "_" else float(value)] * int(times or 1)
+        value, _, times = (part, "", "") if part[0].isalpha() else part.partition("x")
+        values += [_value(value)] * int(times or 1)
     return [*values, *[values[-1]] * steps][:steps]
+
+
+def _value(text: str) -> float | str | None:
+    """A word is a word: ``gpu_reset``."""
+    if text == "_":
+        return None
+    return text if text[0].isalpha() else float(text)
 
 
 def _histograms(text: str, steps: int, restart: int) -> list[Histogram]:

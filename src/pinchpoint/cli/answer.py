@@ -1,5 +1,7 @@
 """What ``pinchpoint diagnose`` answers, as a JSON object and as text."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -7,6 +9,8 @@ from rich.markup import escape
 
 from pinchpoint.capacity import judge_scaling
 from pinchpoint.diagnosis.timeline import RecordingVerdict
+from pinchpoint.diagnosis.upkeep import findings
+from pinchpoint.snapshot import Snapshot
 
 
 def answer_of(verdict: RecordingVerdict) -> dict[str, Any]:
@@ -40,6 +44,12 @@ def answer_of(verdict: RecordingVerdict) -> dict[str, Any]:
     }
 
 
+def findings_of(snapshots: Sequence[Snapshot]) -> list[dict[str, Any]]:
+    """What the GPUs of the last snapshot that has any need, and what is not alike among them, as JSON objects."""
+    last = next((snapshot for snapshot in reversed(snapshots) if snapshot.gpus), None)
+    return [asdict(finding) for finding in findings(last.gpus, last.links)] if last else []
+
+
 def print_answer(answer: dict[str, Any]) -> None:
     """The answer, or one for each engine, as text for people."""
     console = Console(highlight=False)
@@ -61,3 +71,8 @@ def print_answer(answer: dict[str, Any]) -> None:
         ):
             for number, line in enumerate(lines):
                 console.print(f"  {title if number == 0 else '':<10}{line}", markup=False, soft_wrap=True)
+    if answer["findings"]:
+        console.print("[bold]GPUs of this node[/bold]")
+    for finding in answer["findings"]:
+        console.print(f"  {'finding':<10}{finding['text']}", markup=False, soft_wrap=True)
+        console.print(f"  {'remedy':<10}{finding['remedy']}", markup=False, soft_wrap=True)

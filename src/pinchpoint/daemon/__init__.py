@@ -21,7 +21,7 @@ from pinchpoint.config import Settings
 from pinchpoint.daemon.announcing import Announcer
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.deciding import Decider
-from pinchpoint.daemon.gpu_switch import HoldsDriver, gpu_switch
+from pinchpoint.daemon.gpu_switch import gpu_switch
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.node import Node, this_node
 from pinchpoint.daemon.observing import Observer
@@ -34,7 +34,6 @@ from pinchpoint.snapshot import EngineTarget, SelfReport, SourceReport
 
 log = structlog.get_logger(__name__)
 
-OUTDATED_EXIT_CODE = 75  # sysexits' EX_TEMPFAIL: start me again
 DRAIN_SECONDS = 1.0  # with the bounded stops of the web server and the GPUs, a SIGTERM ends the process within 2 s
 
 
@@ -56,6 +55,7 @@ class Daemon:
         self._clock = clock
         self._started_unix = time.time()
         self._stopping = asyncio.Event()
+        self.begins_anew = False  # as a new process, once ``run`` has returned
         self.scheduler = Scheduler()
         self.lag = LoopLag(clock)
         self.board = Board(settings, self.node.gpus, self.node.links)
@@ -66,7 +66,6 @@ class Daemon:
         self.reloader = Reloader(load_settings, self._take)
         switch = gpu_switch(self.node.gpus, settings, clock)
         self.web = WebServer(settings.web, self.teller.published, self.reloader.reload, switch)
-        self.exit_code = 0
 
     async def run(self) -> None:
         """Lives until ``stop`` is called or a signal comes.
@@ -96,9 +95,12 @@ class Daemon:
         """Observe what the sources have, decide and render in the deciding thread, publish."""
         now, unix_offset = self._clock(), time.time() - self._clock()
         snapshot, sources = self.board.snapshot(now, unix_offset)
+        if self.node.gpus.outdated and not self.recorder and not self._stopping.is_set():
+            log.warning("the driver was upgraded under this process, which begins anew with its library")
+            self.begins_anew = True
+            self.stop()
         scene = await self.teller.tell(self.decider, snapshot, self._report(sources), unix_offset)
         self.announcer.announce(scene, self.settings.diagnosis.min_scrapes)
-        self._end_if_outdated()
 
     async def record(self) -> None:
         """Writes the newest snapshot, in a thread: a disk that stalls costs the recording alone."""
@@ -121,16 +123,6 @@ class Daemon:
         if self.recorder:
             self.scheduler.every("record", seconds, self.record)
 
-    def _end_if_outdated(self) -> None:
-        """A process can't change its NVML library: when the driver was upgraded under it, only a new one can read."""
-        gpus = self.node.gpus
-        if not isinstance(gpus, HoldsDriver) or not gpus.library_outdated or self._stopping.is_set():
-            return
-        if self.settings.gpu.exits_on_driver_mismatch:
-            log.error("pinchpoint ends, to be started anew", why=gpus.library_outdated, exit_code=OUTDATED_EXIT_CODE)
-            self.exit_code = OUTDATED_EXIT_CODE
-            self.stop()
-
     def _report(self, sources: tuple[SourceReport, ...]) -> SelfReport:
         return SelfReport(
             version=__version__,
@@ -146,6 +138,7 @@ class Daemon:
             jobs=self.scheduler.reports(),
             gpus_expected=self.node.gpus.gpus_expected,
             gpus_visible=self.node.gpus.gpus_visible,
+            nvml=self.node.gpus.calls(self._clock()),
         )
 
     def _listen_to_signals(self) -> None:

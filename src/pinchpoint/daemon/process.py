@@ -24,11 +24,13 @@ def live(build: Callable[[], Daemon]) -> NoReturn:
     """Builds the daemon inside a new event loop, runs it to its end and ends the process with its exit code.
 
     A taken port, or a token file that is gone, is one line and exit code 2. Leaves by ``os._exit``: a thread that hangs
-    in a driver or on a disk must not keep the process.
+    in a driver or on a disk must not keep the process. A daemon that is to begin anew does so under the same process
+    id, with the same command line.
     """
     runner = asyncio.Runner(loop_factory=_new_loop)
+    code, begins_anew = 0, False
     try:
-        code = runner.run(_run(build))
+        begins_anew = runner.run(_run(build))
     except (ListenError, ConfigError) as error:
         sys.stderr.writelines(f"pinchpoint: {line}\n" for line in str(error).splitlines())
         code = 2
@@ -40,10 +42,14 @@ def live(build: Callable[[], Daemon]) -> NoReturn:
     with contextlib.suppress(OSError):  # a full disk, a pipe without a reader
         sys.stdout.flush()
         sys.stderr.flush()
+    if begins_anew:
+        code = os.EX_TEMPFAIL
+        with contextlib.suppress(OSError):
+            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - our own command line
     os._exit(code)
 
 
-async def _run(build: Callable[[], Daemon]) -> int:
+async def _run(build: Callable[[], Daemon]) -> bool:
     daemon = build()
     await daemon.run()
-    return daemon.exit_code
+    return daemon.begins_anew

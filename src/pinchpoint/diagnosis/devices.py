@@ -26,6 +26,8 @@ SERIOUS_XIDS: Mapping[str, str] = {
     "154": "recovery needed",
 }
 
+LOADED_RATIO = 0.5  # an idle card lets its PCIe link down to save power: only a busy one is judged by it
+
 Readings = Mapping[str, Sequence[GpuReading]]  # by GPU index, oldest first
 
 
@@ -40,6 +42,11 @@ class Card:
     clock_ratio: float | None = None  # SM clock over its maximum
     uncorrectable_errors: float | None = None
     serious_xids: Mapping[str, float] = field(default_factory=dict)  # events by code
+    recovery_action: str | None = None  # what the driver asks for now; ``None`` also when that is nothing
+    rows_failed: bool = False  # memory that could not be remapped
+    link_ratio: float | None = None  # PCIe bandwidth under load over the best that card and slot can do
+    link_slow_share: float | None = None  # readings under load with less than that
+    link: str = ""  # the newest of these, in words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +71,8 @@ class Devices:
     gpu_power_cap_share: float | None = None  # readings at the software power cap: normal under load
     gpu_uncorrectable_errors: float | None = None  # within the window
     gpu_serious_xids: float | None = None  # within the window
+    gpus_to_recover: float | None = None  # the driver asks for a reset or the like, or memory failed for good
+    gpu_pcie_link_ratio: float | None = None  # under load, of the best that card and slot can do, the worst GPU
 
 
 def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, ...]) -> Devices:
@@ -102,11 +111,15 @@ def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, 
         gpu_power_cap_share=_most(cards, lambda card: card.power_cap_share),
         gpu_uncorrectable_errors=total([card.uncorrectable_errors for card in cards]),
         gpu_serious_xids=total([sum(card.serious_xids.values()) for card in cards]),
+        gpus_to_recover=_to_recover(latest, cards),
+        gpu_pcie_link_ratio=min((card.link_ratio for card in cards if card.link_ratio is not None), default=None),
     )
 
 
 def _card(index: str, history: Sequence[GpuReading]) -> Card:
     up = [gpu for gpu in history if gpu.up]
+    loaded = [(gpu, r) for gpu in up if (gpu.utilization_ratio or 0.0) >= LOADED_RATIO and (r := _link_ratio(gpu))]
+    slow = [gpu for gpu, r in loaded if r < 1.0]
     seen = {reason for gpu in up for reason in FAULT_THROTTLES if (known(gpu.throttle_active.get(reason)) or 0) > 0}
     return Card(
         gpu=index,
@@ -116,7 +129,36 @@ def _card(index: str, history: Sequence[GpuReading]) -> Card:
         clock_ratio=mean([_clock_ratio(gpu) for gpu in up]),
         uncorrectable_errors=_increase(history, lambda gpu: gpu.ecc_errors_total.get("uncorrectable")),
         serious_xids={code: events for code in SERIOUS_XIDS if (events := _events(history, code))},
+        recovery_action=action if (action := history[-1].recovery_action) != "none" else None,
+        rows_failed=bool(history[-1].remapped_rows.get("failure")),
+        link_ratio=mean([r for _, r in loaded]),
+        link_slow_share=len(slow) / len(loaded) if loaded else None,
+        link=_link_words(slow[-1]) if slow else "",
     )
+
+
+def _link_ratio(gpu: GpuReading) -> float | None:
+    """Each PCIe generation doubles the bandwidth of the one before. A card with links of its own to the CPU, or that
+    shares the CPU's memory, does not live by its PCIe link, and what it says of it may be nonsense."""
+    if gpu.c2c_links or gpu.memory_model == "unified":
+        return None
+    width = ratio(gpu.pcie_link_width, gpu.pcie_link_width_max)
+    if width is None or gpu.pcie_link_generation is None or gpu.pcie_link_generation_max is None:
+        return None
+    return known(width * 2.0 ** (gpu.pcie_link_generation - gpu.pcie_link_generation_max))
+
+
+def _link_words(gpu: GpuReading) -> str:
+    return (
+        f"generation {gpu.pcie_link_generation:.0f} of {gpu.pcie_link_generation_max:.0f}, "
+        f"{gpu.pcie_link_width:.0f} of {gpu.pcie_link_width_max:.0f} lanes"
+    )
+
+
+def _to_recover(latest: Sequence[GpuReading], cards: Sequence[Card]) -> float | None:
+    if all(gpu.recovery_action is None and not gpu.remapped_rows for gpu in latest):
+        return None
+    return float(sum(bool(card.recovery_action or card.rows_failed) for card in cards))
 
 
 def _events(history: Sequence[GpuReading], code: str) -> float | None:

@@ -12,7 +12,7 @@ import structlog
 from pinchpoint.simulator.machine import SimulatedMachine
 from pinchpoint.simulator.scenarios import SCENARIOS
 from pinchpoint.simulator.server import EngineServer
-from pinchpoint.snapshot import Absence, EngineTarget, GpuReading, HostReading, PeerLink, SourceReport
+from pinchpoint.snapshot import Absence, EngineTarget, GpuReading, HostReading, NvmlCalls, PeerLink, SourceReport
 
 log = structlog.get_logger(__name__)
 
@@ -24,6 +24,8 @@ _LARGEST_LEAP_SECONDS = 5.0  # after a suspended laptop: skip the rest rather th
 
 class SimulatedGpus:
     """What the NVML source offers, of cards that are not there. Reads frozen values; any thread may ask."""
+
+    outdated = False
 
     def __init__(self, count: int) -> None:
         self.gpus_expected = self.gpus_visible = count
@@ -44,6 +46,9 @@ class SimulatedGpus:
         return SourceReport(
             source="gpu", up=bool(self.latest), duration_seconds=0.0, last_success_timestamp_seconds=sampled
         )
+
+    def calls(self, now: float) -> NvmlCalls:  # noqa: ARG002 - NVML's surface
+        return NvmlCalls()
 
 
 class SimulatedNode:

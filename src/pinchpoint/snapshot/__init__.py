@@ -13,6 +13,7 @@ from pinchpoint.snapshot.gpu import GpuReading, GpuState, PeerLink, ThrottleReas
 from pinchpoint.snapshot.gpu_parts import GpuPod, GpuProcess, MigInstance, NvLink, XidCount
 from pinchpoint.snapshot.histogram import Histogram, Quantile
 from pinchpoint.snapshot.host import HostReading
+from pinchpoint.snapshot.nvml_calls import NvmlCall, NvmlCalls, StuckCall
 from pinchpoint.snapshot.probe import Placement, ProbeOutcome, ProbeReading
 from pinchpoint.snapshot.probe_totals import ProbeTotals
 from pinchpoint.snapshot.self_report import JobReport, SelfReport, SourceReport
@@ -34,6 +35,8 @@ __all__ = [
     "JobReport",
     "MigInstance",
     "NvLink",
+    "NvmlCall",
+    "NvmlCalls",
     "PeerLink",
     "Placement",
     "ProbeOutcome",
@@ -46,6 +49,7 @@ __all__ = [
     "Slo",
     "Snapshot",
     "SourceReport",
+    "StuckCall",
     "ThrottleReason",
     "Window",
     "XidCount",

@@ -110,4 +110,8 @@ class GpuReading:
     virtualization: str | None = None  # none, passthrough, vgpu, …
     memory_model: str | None = None  # framebuffer, or unified (GB10): then there is no memory of its own to tell
     numa_node: float | None = None
+    c2c_links: float | None = None  # to the CPU; a card that has them does not live by its PCIe link
+    last_success_at: float | None = None  # when it last gave a reading; ``at`` while it is up
+    missed_cycles_total: float | None = None  # readings that were due and did not come, because a cycle took too long
+    invalid_samples_total: Mapping[str, float] = field(default_factory=dict)  # field -> values dropped as impossible
     unavailable: Mapping[str, str] = field(default_factory=dict)  # field name -> Reason, for what this GPU can't say

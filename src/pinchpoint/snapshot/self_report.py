@@ -1,6 +1,8 @@
 """What the daemon knows about itself at one tick."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from pinchpoint.snapshot.nvml_calls import NvmlCalls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,3 +44,4 @@ class SelfReport:
     jobs: tuple[JobReport, ...] = ()
     gpus_expected: int | None = None
     gpus_visible: int | None = None
+    nvml: NvmlCalls = field(default_factory=NvmlCalls)

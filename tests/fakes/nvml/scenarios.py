@@ -132,7 +132,7 @@ def l40s_x4_two_sockets(fake: FakeNvml) -> Node:
 
 T4 = {
     "name": "Tesla T4",
-    "architecture": 7,
+    "architecture": 6,
     "capability_major": 7,
     "capability_minor": 5,
     "pci_device_id": 0x1EB810DE,

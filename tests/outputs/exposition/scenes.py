@@ -18,6 +18,8 @@ from pinchpoint.snapshot import (
     JobReport,
     MigInstance,
     NvLink,
+    NvmlCall,
+    NvmlCalls,
     PeerLink,
     Placement,
     ProbeOutcome,
@@ -28,6 +30,7 @@ from pinchpoint.snapshot import (
     SelfReport,
     Snapshot,
     SourceReport,
+    StuckCall,
     Window,
     XidCount,
 )
@@ -127,6 +130,11 @@ def full_scene(gpus: int = 2, engines: int = 1, replicas: int = 1) -> Scene:
         jobs=(JobReport(job="tick", runs_total=5, last_duration_seconds=0.01),),
         gpus_expected=3,
         gpus_visible=2,
+        nvml=NvmlCalls(
+            calls=(NvmlCall(call="nvmlDeviceGetPowerUsage", calls_total=7, seconds_total=0.01),),
+            field_seconds_total={"82": 0.001},
+            stuck=(StuckCall(gpu="2", call="nvmlDeviceGetPowerUsage", seconds=30.0),),
+        ),
     )
     return Scene(
         snapshot=snapshot,

@@ -55,7 +55,7 @@ def test_what_is_recorded_is_read_back_as_it_was(tmp_path):
     back, was = recording.snapshots[1], first
     assert back.engine("chat").replicas == was.engine("chat").replicas
     assert back.engine("chat").gpus == ("0",)
-    assert [replace(g, at=0) for g in back.gpus] == [replace(g, at=0) for g in was.gpus]
+    assert [replace(g, at=0) for g in back.gpus] == [replace(g, at=0, last_success_at=None) for g in was.gpus]
     assert replace(back.host, at=0) == replace(was.host, at=0)
     assert {p.target: (p.placement, p.ttft_seconds) for p in back.probes} == {
         p.target: (p.placement, p.ttft_seconds) for p in was.probes

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from pinchpoint.snapshot import Absence, GpuReading
-from pinchpoint.sources.gpu import GpuSettings, GpuSource
+from pinchpoint.sources.gpu import GpuSettings, GpuSource, nvml
+from pinchpoint.sources.gpu.calls import CallBook
+from pinchpoint.sources.gpu.device import Device
+from pinchpoint.sources.gpu.nvml import NvmlGpu
+from pinchpoint.sources.gpu.site import Site
 from tests.fakes.nvml import FakeNvml
 
 # Unvalidated, for it is faster than an operator may ask for.
@@ -48,6 +52,22 @@ class Watched:
         return self.gpu(index)
 
 
+class Opened:
+    """One GPU without threads, in a time that stands still until ``read`` is told to go on."""
+
+    def __init__(self, index: int, settings: GpuSettings, sysfs: Path) -> None:
+        self.now = 1000.0
+        self.site = Site(settings, lambda: self.now, sysfs, CallBook(lambda: self.now))
+        self.ledger = self.site.calls.ledger("test")
+        versions, _ = nvml.start(self.ledger)
+        self.device = Device(NvmlGpu(index, lambda: self.now, self.ledger), versions, self.site)
+
+    def read(self, after: float = 1.0) -> GpuReading:
+        """The cycle ``after`` seconds from the last."""
+        self.now += after
+        return self.device.read(self.now)
+
+
 @pytest.fixture
 def fake(tmp_path: Path) -> Iterator[FakeNvml]:
     fake = FakeNvml(tmp_path)
@@ -79,6 +99,21 @@ def watch(fake: FakeNvml) -> Iterator[Callable[..., Watched]]:
     fake.clear()
     for source in sources:
         source.stop()
+
+
+@pytest.fixture
+def opened(fake: FakeNvml) -> Iterator[Callable[..., Opened]]:
+    """Open one GPU of the fake as it is now."""
+    made = []
+
+    def open_one(index: int = 0, settings: GpuSettings | None = None, sysfs: Path = Path("/nowhere")) -> Opened:
+        made.append(Opened(index, settings or GpuSettings(), sysfs))
+        return made[-1]
+
+    yield open_one
+    fake.clear()
+    for one in made:
+        nvml.shutdown(one.ledger)
 
 
 def threads() -> list[str]:

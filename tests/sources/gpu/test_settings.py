@@ -1,6 +1,5 @@
 """What an operator may set about the GPUs, and what is no secret to whoever reads a log."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -58,22 +57,3 @@ def test_the_kernel_log_is_a_switch_or_a_path(given: object, meant: object) -> N
 def test_a_kernel_log_that_is_neither_is_refused() -> None:
     with pytest.raises(ValidationError, match="neither true, false nor an absolute path"):
         GpuSettings.model_validate({"kernel_log": "ture"})
-
-
-@pytest.mark.parametrize(
-    ("setting", "started_by", "exits"),
-    [
-        (None, None, False),
-        (None, "1", False),  # inherited: another process of a unit
-        (None, str(os.getpid()), True),
-        (False, str(os.getpid()), False),
-        (True, None, True),
-    ],
-)
-def test_a_driver_mismatch_ends_the_process_where_somebody_starts_it_anew(
-    monkeypatch: pytest.MonkeyPatch, setting: bool | None, started_by: str | None, exits: bool
-) -> None:
-    monkeypatch.delenv("SYSTEMD_EXEC_PID", raising=False)
-    if started_by:
-        monkeypatch.setenv("SYSTEMD_EXEC_PID", started_by)
-    assert GpuSettings(exit_on_driver_mismatch=setting).exits_on_driver_mismatch is exits

@@ -1,8 +1,10 @@
-"""hardware: a card is sick, or is held back by heat or power.
+"""hardware: a card is sick, or is held back by heat or power, or by the slot it sits in.
 
-Claims: a GPU of the engine is lost, hung or needs a reset; or reports serious errors; or runs slower under load because
-of a fault throttle (thermal, power brake, hardware slowdown).
-Decides: GPU state; fault-throttle share of the readings; serious Xid or uncorrectable ECC within the window.
+Claims: a GPU of the engine is lost, hung or needs a reset; or reports serious errors; or the driver asks for its
+recovery; or runs slower under load because of a fault throttle (thermal, power brake, hardware slowdown) or a PCIe link
+below what card and slot can do.
+Decides: GPU state; fault-throttle share of the readings; serious Xid or uncorrectable ECC within the window; recovery
+action and failed row remapping, with missed objectives; link generation and width of busy cards.
 Supports: SM clock well below its maximum; missed objectives. A throttle with neither is a warning, not the class.
 Contradicted by: an engine that works within its objectives, when it is not declared that the sick card is its own.
 The software power cap is normal operation and no fault, unless the clock crawls below ``clock_crawl_ratio``.
@@ -10,6 +12,7 @@ Fallback: without GPU readings it abstains. Advice: drain, cool, reset, replace.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pinchpoint.diagnosis.devices import SERIOUS_XIDS, Card
 from pinchpoint.diagnosis.judgement import Judgement, count, fact, gathered, percent, ramp
@@ -30,7 +33,8 @@ _HEAT = frozenset({ThrottleReason.HW_THERMAL_SLOWDOWN, ThrottleReason.SW_THERMAL
 def hardware(signals: Signals, thresholds: Thresholds) -> Judgement:
     if signals.devices.gpus is None:
         return Judgement(bottleneck=Bottleneck.HARDWARE, score=None, missing=("gpu_readings",))
-    found = (_sick(signals, thresholds), _errors(signals, thresholds), _throttle(signals, thresholds))
+    rules = (_sick, _errors, _to_recover, _throttle, _link)
+    found = [rule(signals, thresholds) for rule in rules]
     return max(found, key=lambda judgement: judgement.score or 0.0)
 
 
@@ -69,6 +73,52 @@ def _errors(signals: Signals, thresholds: Thresholds) -> Judgement:
     names = [card.gpu for card in bad]
     why = f"{_gpus(names)} {'reports' if len(bad) == 1 else 'report'} serious errors"
     return _hardware(0.9 if bad else 0.0, thresholds, why, tuple(evidence), _replace(names))
+
+
+def _to_recover(signals: Signals, thresholds: Thresholds) -> Judgement:
+    """A standing request of the driver. While nobody suffers it is one for maintenance, not why the engine is slow."""
+    bad = [card for card in signals.devices.cards if card.recovery_action or card.rows_failed]
+    evidence = [
+        Evidence(signal="gpus_to_recover", text=f"GPU {card.gpu}: {said}", value=1.0)
+        for card in bad
+        for said in (
+            *((f"the driver asks for {card.recovery_action.replace('_', ' ')}",) if card.recovery_action else ()),
+            *(("memory rows could not be remapped",) if card.rows_failed else ()),
+        )
+    ]
+    strain = strain_of(signals, thresholds)
+    names = [card.gpu for card in bad]
+    why = f"{_gpus(names)} {'is' if len(bad) == 1 else 'are'} due for recovery, and requests are late"
+    score = (0.9 if strain.any else 0.4) if bad else 0.0
+    return _hardware(score, thresholds, why, (*evidence, *strain.evidence), _replace(names))
+
+
+def _link(signals: Signals, thresholds: Thresholds) -> Judgement:
+    """Never certain: whether an engine lives by its PCIe link is the topology's matter. So it is named only where no
+    other class explains the delay better."""
+    strain = strain_of(signals, thresholds)
+    slow = [card for card in signals.devices.cards if card.link_slow_share]
+    often = max((ramp(card.link_slow_share, 0.5, 0.9) for card in slow), default=0.0)
+    facts = [
+        fact(
+            "gpu_pcie_link_ratio",
+            card.link_ratio,
+            f"GPU {card.gpu}: PCIe link at {{value}} under load, {card.link}",
+            percent,
+        )
+        for card in slow
+    ]
+    names = [card.gpu for card in slow]
+    why = f"{_gpus(names)} {'runs' if len(slow) == 1 else 'run'} below the best of the PCIe link, and requests are late"
+    text = f"Reseat {_gpus(names)}; check riser, slot and the BIOS setting of the link (nvidia-smi -q, GPU Link Info)."
+    judgement = _hardware(
+        often * (0.6 if strain.any else 0.3),
+        thresholds,
+        why,
+        (*gathered(*facts), *strain.evidence),
+        (Advice(action="check_pcie_link", text=text),),
+    )
+    return replace(judgement, gate=False)
 
 
 def _throttle(signals: Signals, thresholds: Thresholds) -> Judgement:

@@ -11,6 +11,7 @@ from pinchpoint.outputs.catalog.gpu_health import GPU_HEALTH_METRICS
 from pinchpoint.outputs.catalog.gpu_parts import GPU_PARTS_METRICS
 from pinchpoint.outputs.catalog.host import HOST_METRICS
 from pinchpoint.outputs.catalog.metric import PREFIX, Kind, Metric, Sample
+from pinchpoint.outputs.catalog.nvml import NVML_METRICS
 from pinchpoint.outputs.catalog.own import OWN_METRICS
 from pinchpoint.outputs.catalog.probe import PROBE_METRICS
 
@@ -22,6 +23,7 @@ CATALOG: tuple[Metric, ...] = (
     *GPU_METRICS,
     *GPU_HEALTH_METRICS,
     *GPU_PARTS_METRICS,
+    *NVML_METRICS,
     *HOST_METRICS,
 )
 

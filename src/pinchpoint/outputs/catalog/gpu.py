@@ -49,8 +49,16 @@ def _links(scene: Scene) -> Iterable[Sample]:
     return (((link.gpu, uuids.get(link.gpu, ""), link.peer, link.link, link.p2p), 1) for link in scene.snapshot.links)
 
 
+def _last_success(scene: Scene) -> Iterable[Sample]:
+    offset = scene.unix_offset_seconds
+    return (((g.gpu, g.uuid), g.last_success_at + offset) for g in scene.snapshot.gpus if g.last_success_at is not None)
+
+
 GPU_METRICS = (
     plain("up", "Whether the GPU answers (1) or is lost, hung or closed to us (0); gpu_state says which."),
+    gauge("gpu_last_success_timestamp_seconds", GPU, _last_success, "When the GPU last gave a reading, in Unix time."),
+    plain("missed_cycles_total", "Readings that did not come because the one before took too long.", Kind.COUNTER),
+    by("metric", "invalid_samples_total", "Values dropped because they can't be: blanks of the driver.", Kind.COUNTER),
     info("gpu_info", (*GPU, "name", "pci_bus_id", "driver", "architecture", "memory_model"), _info, "What the GPU is."),
     gauge("gpu_state", (*GPU, "state"), _state, "The GPU's state: 1 for the one it is in."),
     plain("utilization_ratio", "Share of time with a kernel resident, cached from NVML; not a share of peak."),
@@ -75,8 +83,11 @@ GPU_METRICS = (
     plain("pcie_link_generation_max", "PCIe generation that GPU and slot can do."),
     plain("pcie_link_width", "PCIe lanes of the link now."),
     plain("pcie_link_width_max", "PCIe lanes that GPU and slot can do."),
-    plain("pcie_receive_bytes_per_second", "PCIe traffic into the GPU over NVML's last 20 ms."),
-    plain("pcie_transmit_bytes_per_second", "PCIe traffic out of the GPU over NVML's last 20 ms."),
+    plain(
+        "pcie_receive_bytes_per_second",
+        "PCIe traffic into the GPU since the reading before, or over NVML's last 20 ms.",
+    ),
+    plain("pcie_transmit_bytes_per_second", "PCIe traffic out of the GPU, likewise."),
     info(
         "gpu_peer_link_info",
         (*GPU, "peer", "link", "p2p"),

@@ -50,4 +50,5 @@ GPU_HEALTH_METRICS = (
     plain("ecc_mode", "Whether ECC is on (1) or off (0)."),
     plain("mig_mode", "Whether the GPU is split into MIG instances (1)."),
     plain("numa_node", "NUMA node that the GPU is attached to."),
+    plain("c2c_links", "Chip-to-chip links to the CPU; a GPU that has them does not live by its PCIe link."),
 )

@@ -6,6 +6,8 @@ from typing import Any
 
 from pinchpoint.snapshot import EngineReading, GpuReading, GpuState, PeerLink
 
+_TIMES = ("at", "last_success_at")  # on this process's clock
+
 
 def described(
     folders: Mapping[str, str], first: Mapping[str, EngineReading], links: Iterable[PeerLink]
@@ -31,7 +33,8 @@ def described(
 
 def known(reading: Any) -> dict[str, Any]:
     """A reading's fields without the time, and without what is unknown or empty."""
-    return {name: value for name, value in asdict(reading).items() if name != "at" and value not in (None, "", {}, ())}
+    said = ((name, value) for name, value in asdict(reading).items() if name not in _TIMES)
+    return {name: value for name, value in said if value not in (None, "", {}, ())}
 
 
 def gpu_line(gpu: GpuReading) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from pinchpoint.capacity import Scaling
+from pinchpoint.diagnosis.upkeep import findings
 from pinchpoint.diagnosis.verdict import Objective, Settled
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.outputs.web.as_json import as_json
@@ -25,6 +26,7 @@ def status(scene: Scene) -> dict[str, object]:
         "engines": [_engine(seen, engine) for engine in seen.engines],
         "gpus": [{**_reading(gpu, now), "engine": owner.get(gpu.uuid)} for gpu in snapshot.gpus],
         "links": as_json(snapshot.links),
+        "findings": as_json(findings(snapshot.gpus, snapshot.links)),
         "probes": [_reading(probe, now) for probe in snapshot.probes],
         "host": _reading(snapshot.host, now) if snapshot.host else None,
         "missing": [{key: value for key, value in row.items() if key != "at"} for row in absent],
@@ -137,5 +139,6 @@ def _row(value: object) -> dict[str, object]:
 def _reading(reading: GpuReading | ProbeReading | HostReading, now: float) -> dict[str, object]:
     """A reading with its age in place of its time on our private clock."""
     row = _row(reading)
-    del row["at"]
+    for time in ("at", "last_success_at"):
+        row.pop(time, None)
     return {**row, "age_seconds": max(0.0, now - reading.at)}

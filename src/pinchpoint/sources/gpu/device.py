@@ -1,101 +1,73 @@
-"""One GPU's cycle: which NVML call fills which field of a reading, in which unit, within which range.
-
-A value outside its range is dropped, never clamped: drivers answer blanks such as 2^32-1 or 808334905 %.
-"""
+"""One GPU's cycle: asks what is due (``rows``, and the parts that need more than a row) and makes it a reading."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Any, Protocol
 
-from pinchpoint.snapshot import GpuReading, GpuState, Reason, ThrottleReason
-from pinchpoint.sources.gpu.nvml import MEMORY_V2, GpuDownError, NvmlGpu
-from pinchpoint.sources.gpu.throttle import ThrottleLedger
+from pinchpoint.snapshot import GpuReading, GpuState, Reason
+from pinchpoint.sources.gpu.history import History
+from pinchpoint.sources.gpu.memory import Memory
+from pinchpoint.sources.gpu.nvml import FieldAnswers, GpuDownError, LibraryDownError, NvmlGpu, Versions
+from pinchpoint.sources.gpu.pci import numa_node
+from pinchpoint.sources.gpu.pcie import PcieRates
+from pinchpoint.sources.gpu.rows import ROWS, THROUGHPUT, Answer, Row, Tier
+from pinchpoint.sources.gpu.site import Site
+from pinchpoint.sources.gpu.throttling import Throttling
 
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """``calls`` are names of one thing, newest first; times ``scale`` it is in base units, at most ``highest``."""
-
-    calls: tuple[str, ...]
-    args: tuple[int, ...] = ()
-    scale: float = 1.0
-    highest: float = 1.0
-    above: float = -1.0  # exclusive
+RECOVERY = "recovery_action"
 
 
-_DOMAINS = {"graphics": 0, "sm": 1, "memory": 2, "video": 3}  # nvmlClockType_t
-_MEGAHERTZ, _TEN_GIGAHERTZ = 1e6, 1e10
-_PERCENT = 0.01
-_LONG_SECONDS = 1e9  # 30 years: a counter beyond it is a blank
+class Part(Protocol):
+    """Some fields of a reading that take more than a row. ``fields`` join the batch of its tier."""
 
-# A dotted name is an entry of a field that is a mapping.
-EACH_CYCLE: Mapping[str, Number] = {
-    "power_watts": Number(("nvmlDeviceGetPowerUsage",), scale=1e-3, highest=1e4),
-    "power_limit_watts": Number(("nvmlDeviceGetEnforcedPowerLimit",), scale=1e-3, highest=1e4, above=0),
-    "energy_joules_total": Number(("nvmlDeviceGetTotalEnergyConsumption",), scale=1e-3, highest=1e13),
-    "temperature_celsius.gpu": Number(
-        ("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature"), (0,), highest=150, above=0
-    ),
-    **{
-        f"clock_hertz.{domain}": Number(("nvmlDeviceGetClockInfo",), (code,), _MEGAHERTZ, _TEN_GIGAHERTZ)
-        for domain, code in _DOMAINS.items()
-    },
-}
-ONCE: Mapping[str, Number] = {
-    f"clock_max_hertz.{domain}": Number(("nvmlDeviceGetMaxClockInfo",), (code,), _MEGAHERTZ, _TEN_GIGAHERTZ, above=0)
-    for domain, code in _DOMAINS.items()
-}
-REASONS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
-SUPPORTED_REASONS = ("nvmlDeviceGetSupportedClocksEventReasons", "nvmlDeviceGetSupportedClocksThrottleReasons")
-REASON_BITS: Mapping[ThrottleReason, int] = {  # nvmlClocksEventReasons
-    ThrottleReason.APPLICATIONS_CLOCKS: 0x002,
-    ThrottleReason.SW_POWER_CAP: 0x004,
-    ThrottleReason.HW_SLOWDOWN: 0x008,
-    ThrottleReason.SYNC_BOOST: 0x010,
-    ThrottleReason.SW_THERMAL_SLOWDOWN: 0x020,
-    ThrottleReason.HW_THERMAL_SLOWDOWN: 0x040,
-    ThrottleReason.HW_POWER_BRAKE: 0x080,
-    ThrottleReason.DISPLAY_CLOCKS: 0x100,
-}
-MEMORY_TEMPERATURE_FIELD = 82  # NVML_FI_DEV_MEMORY_TEMP; 0 on cards without HBM
-REASON_NANOSECOND_FIELDS: Mapping[int, ThrottleReason] = {  # NVML_FI_DEV_PERF_POLICY_*, …_CLOCKS_EVENT_REASON_*
-    74: ThrottleReason.SW_POWER_CAP,
-    76: ThrottleReason.SYNC_BOOST,
-    269: ThrottleReason.SW_THERMAL_SLOWDOWN,
-    270: ThrottleReason.HW_THERMAL_SLOWDOWN,
-    271: ThrottleReason.HW_POWER_BRAKE,
-}
+    @property
+    def tier(self) -> Tier: ...
+    @property
+    def fields(self) -> Sequence[int]: ...
+
+    def read(self, at: float, fields: FieldAnswers, so_far: Mapping[str, Answer]) -> Mapping[str, Answer]:
+        """Values or Reasons by field of the reading. ``so_far``: what the rows, and the slower tiers, have said."""
 
 
 class Device:
     """One opened GPU. ``read`` makes the calls of one cycle and never waits for anything else.
 
-    Both constructor and ``read`` raise GpuDownError and LibraryDownError. ``ledger`` gives the throttle ledger of a
-    UUID, which outlives this object.
+    Both constructor and ``read`` raise GpuDownError and LibraryDownError. What a slower tier said holds until it is
+    asked again, which is as soon as its time has come; a value that is then refused is gone.
     """
 
-    def __init__(self, nvml: NvmlGpu, driver: str | None, ledger: Callable[[str], ThrottleLedger]) -> None:
-        self._nvml = nvml
+    def __init__(self, nvml: NvmlGpu, versions: Versions, site: Site) -> None:
+        self._nvml, self._site = nvml, site
         uuid = nvml.ask("nvmlDeviceGetUUID")
         if isinstance(uuid, Reason):
             raise GpuDownError(GpuState.UNKNOWN, f"GPU {nvml.index}: it doesn't tell its UUID ({uuid}); check dmesg")
         name, pci = nvml.ask("nvmlDeviceGetName"), nvml.ask("nvmlDeviceGetPciInfo")
+        pci_bus_id = None if isinstance(pci, Reason) else pci.busId
         self._identity: dict[str, Any] = {
             "gpu": str(nvml.index),
             "uuid": uuid,
-            "driver": driver,
+            "driver": versions.driver,
+            "nvml": versions.library,
             "name": None if isinstance(name, Reason) else name,
-            "pci_bus_id": None if isinstance(pci, Reason) else pci.busId,
+            "pci_bus_id": pci_bus_id,
         }
-        self._ledger = ledger(uuid)
+        self._numa_node = numa_node(pci_bus_id, site.sysfs) if pci_bus_id else None
+        self.history: History = site.history(uuid)
+        settings = site.settings
+        rates = () if settings.pcie_throughput else (PcieRates(nvml, site.clock),)
+        self._parts: tuple[Part, ...] = (Memory(nvml), Throttling(nvml, self.history.throttle), *rates)
+        rows = {**ROWS, **(THROUGHPUT if settings.pcie_throughput else {})}
+        self._rows = {tier: {name: row for name, row in rows.items() if row.tier is tier} for tier in Tier}
+        self._periods = {
+            Tier.SLOW: settings.slow_interval_seconds,
+            Tier.MEDIUM: settings.medium_interval_seconds,
+            Tier.FAST: 0.0,
+        }
+        self._due = dict.fromkeys(Tier, -inf)
+        self._answers: dict[Tier, dict[str, Answer]] = {tier: {} for tier in Tier}
         self._last: dict[str, Any] = {}  # the fields of the last reading
-        self._once = {field: self._number(number) for field, number in ONCE.items()}
-        supported = self._first(SUPPORTED_REASONS)
-        self._bits = {
-            reason: bit for reason, bit in REASON_BITS.items() if isinstance(supported, Reason) or supported & bit
-        }
 
     @property
     def identity(self) -> GpuReading:
@@ -104,70 +76,77 @@ class Device:
 
     def read(self, at: float) -> GpuReading:
         """One cycle. ``at`` is its start."""
-        answers = {field: self._number(number) for field, number in EACH_CYCLE.items()}
-        answers |= self._utilization() | self._memory()
-        reasons = self._first(REASONS)
-        fields = self._nvml.ask_fields((MEMORY_TEMPERATURE_FIELD, *REASON_NANOSECOND_FIELDS))
-        answers["temperature_celsius.memory"] = _within(fields[MEMORY_TEMPERATURE_FIELD], 1.0, 150, above=0)
-        if all(isinstance(answer, Reason) for answer in answers.values()) and Reason.DRIVER_ERROR in answers.values():
-            raise GpuDownError(GpuState.UNKNOWN, f"GPU {self._nvml.index}: every call fails with an error; check dmesg")
-        throttling = self._throttling(at, reasons, fields)
-        if isinstance(reasons, Reason):
-            answers["throttle_active"] = reasons
-        answers |= self._once
+        was_split = self._answers[Tier.MEDIUM].get("mig_mode")
+        for tier in Tier:
+            if at >= self._due[tier]:
+                self._answers[tier] = self._ask(tier, at)
+                self._due[tier] = at + self._periods[tier]
+        if was_split is not None and was_split != self._answers[Tier.MEDIUM].get("mig_mode"):
+            self._nvml.forget()  # another card than before: all of it anew in the next cycle
+            self._due = dict.fromkeys(Tier, at)
+        return self._reading(at, {name: answer for tier in Tier for name, answer in self._answers[tier].items()})
+
+    def recovery_action(self) -> str | None:
+        """What the driver asks for, of a GPU that may be past answering anything else."""
+        row = ROWS[RECOVERY]
+        assert row.field is not None
+        try:
+            answer = self._nvml.ask_fields((row.field,))[row.field]
+        except (GpuDownError, LibraryDownError):
+            return None
+        action = None if isinstance(answer, Reason) else row.take(answer)
+        return None if isinstance(action, Reason) else action
+
+    def _reading(self, at: float, answers: Mapping[str, Answer]) -> GpuReading:
         reading = {
             **self._identity,
             **_nested({field: answer for field, answer in answers.items() if not isinstance(answer, Reason)}),
-            **throttling,
             "unavailable": {field: str(answer) for field, answer in answers.items() if isinstance(answer, Reason)},
+            "numa_node": self._numa_node,
+            "missed_cycles_total": self.history.missed_cycles,
+            "invalid_samples_total": dict(self.history.invalid),
         }
         # What did not change stays the same object: a window holds hundreds of readings of each GPU.
         self._last = {f: last if (last := self._last.get(f)) == value else value for f, value in reading.items()}
-        return GpuReading(at=at, **self._last)
+        return GpuReading(at=at, last_success_at=at, **self._last)
 
-    def _throttling(self, at: float, reasons: int | Reason, fields: Mapping[int, float | Reason]) -> dict[str, Any]:
-        active = {} if isinstance(reasons, Reason) else {r: float(bool(reasons & bit)) for r, bit in self._bits.items()}
-        seconds = {r: _within(fields[i], 1e-9, _LONG_SECONDS) for i, r in REASON_NANOSECOND_FIELDS.items()}
-        counted = {reason: value for reason, value in seconds.items() if not isinstance(value, Reason)}
-        return {"throttle_active": active, "throttle_seconds_total": self._ledger.account(at, active, counted)}
+    def _ask(self, tier: Tier, at: float) -> dict[str, Answer]:
+        """Everything of one tier: one batch of field values, then the calls."""
+        split = self._answers[Tier.MEDIUM].get("mig_mode") is True
+        guest = self._answers[Tier.SLOW].get("virtualization") == "vgpu"
+        asked = self._rows[tier]
+        answers: dict[str, Answer] = dict.fromkeys(asked, Reason.NOT_SUPPORTED)
+        if split or guest:
+            asked = {n: r for n, r in asked.items() if (r.with_mig or not split) and (r.in_guests or not guest)}
+        parts = [part for part in self._parts if part.tier is tier]
+        before = self._nvml.answers
+        fields = self._nvml.ask_fields(
+            [*(row.field for row in asked.values() if row.field is not None), *(f for p in parts for f in p.fields)]
+        )
+        calls: dict[tuple[object, ...], Answer] = {}  # one call may answer several rows
+        answers |= {name: self._answer(name, row, fields, calls) for name, row in asked.items()}
+        so_far = {name: answer for slower in Tier for name, answer in self._answers[slower].items()} | answers
+        for part in parts:
+            answers |= part.read(at, fields, so_far)
+        if tier is Tier.FAST and before == self._nvml.answers and Reason.DRIVER_ERROR in answers.values():
+            raise GpuDownError(GpuState.UNKNOWN, f"GPU {self._nvml.index}: every call fails with an error; check dmesg")
+        for name, answer in answers.items():
+            if answer is Reason.INVALID:
+                self.history.drop(name)
+        return answers
 
-    def _utilization(self) -> dict[str, float | Reason]:
-        rates = self._nvml.ask("nvmlDeviceGetUtilizationRates")
-        gpu, memory = (rates, rates) if isinstance(rates, Reason) else (rates.gpu, rates.memory)
-        return {
-            "utilization_ratio": _within(gpu, _PERCENT, 1),
-            "memory_controller_utilization_ratio": _within(memory, _PERCENT, 1),
-        }
-
-    def _memory(self) -> dict[str, float | Reason]:
-        """By the second version of the struct only: the first counts as used what the driver reserves."""
-        memory = self._nvml.ask("nvmlDeviceGetMemoryInfo", MEMORY_V2)
-        if isinstance(memory, Reason):
-            return dict.fromkeys(("memory_total_bytes", "memory_used_bytes", "memory_reserved_bytes"), memory)
-        return {
-            "memory_total_bytes": _within(memory.total, 1.0, 1e14, above=0),
-            "memory_used_bytes": _within(memory.used, 1.0, memory.total),
-            "memory_reserved_bytes": _within(memory.reserved, 1.0, memory.total),
-        }
-
-    def _number(self, number: Number) -> float | Reason:
-        return _within(self._first(number.calls, *number.args), number.scale, number.highest, number.above)
-
-    def _first(self, calls: tuple[str, ...], *args: int) -> Any:
-        answer: Any = Reason.NOT_SUPPORTED
-        for call in calls:
-            answer = self._nvml.ask(call, *args)
-            if answer is not Reason.NOT_SUPPORTED:
-                break
-        return answer
-
-
-def _within(raw: float | Reason, scale: float, highest: float, above: float = -1.0) -> float | Reason:
-    """``raw`` in base units, or why not. ``highest`` and ``above`` are in base units too."""
-    if isinstance(raw, Reason):
-        return raw
-    value = round(raw * scale, 9)  # 0.41, not 0.41000000000000003
-    return value if above < value <= highest and value >= 0 else Reason.INVALID
+    def _answer(self, name: str, row: Row, fields: FieldAnswers, calls: dict[tuple[object, ...], Answer]) -> Answer:
+        raw: Any = Reason.NOT_SUPPORTED if row.field is None else fields[row.field]
+        if raw is Reason.NOT_SUPPORTED and row.calls:
+            key = (row.calls, row.args)
+            if key not in calls:
+                calls[key] = self._nvml.ask_first(row.calls, *row.args)
+            raw = calls[key]
+            if row.part is not None and not isinstance(raw, Reason):
+                raw = getattr(raw, row.part) if isinstance(row.part, str) else raw[row.part]
+        if isinstance(raw, Reason):
+            return raw
+        return row.take(self.history.unwrap(name, int(raw)) if row.wraps else raw)
 
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import structlog
 
 from pinchpoint.snapshot import GpuReading, Reason
 from pinchpoint.sources.gpu.nvml_events import OTHER_EVENTS, XID, Event, EventsError, EventSet
-from pinchpoint.sources.gpu.settings import GpuSettings
+from pinchpoint.sources.gpu.site import Site
 from pinchpoint.sources.gpu.xids import NVML, XidLedger
 
 log = structlog.get_logger(__name__)
@@ -29,10 +29,10 @@ class EventWatch:
         self,
         gpus: Callable[[], Iterable[GpuReading]],
         ledger: XidLedger,
-        settings: GpuSettings,
-        clock: Callable[[], float],
+        site: Site,
     ) -> None:
-        self._gpus, self._ledger, self._settings, self._clock = gpus, ledger, settings, clock
+        self._gpus, self._ledger, self._settings, self._clock = gpus, ledger, site.settings, site.clock
+        self._calls = site.calls.ledger("events")
         self._trouble: Reason | None = None
         self._refused: dict[str, Reason] = {}  # by UUID
         self._failing = False
@@ -62,7 +62,7 @@ class EventWatch:
         while not self._ending.is_set():
             began = self._busy_since = self._clock()
             try:
-                with EventSet() as events:
+                with EventSet(self._calls) as events:
                     self._follow(events)
                 continue
             except EventsError as error:

@@ -6,12 +6,14 @@ Meanings of the codes: NVML API reference, ``nvmlReturn_t``.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import pynvml
 
 from pinchpoint.snapshot import GpuState, Reason
+from pinchpoint.sources.gpu.calls import CallLedger
 
 MEMORY_V2 = int(pynvml.nvmlMemory_v2)
 
@@ -87,7 +89,31 @@ _CALL_REASONS: Mapping[int, Reason] = {
     pynvml.NVML_ERROR_NO_PERMISSION: Reason.ACCESS_DENIED,
     pynvml.NVML_ERROR_TIMEOUT: Reason.TIMEOUT,
 }
-_VALUE_MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # by nvmlValueType_t
+_VALUE_MEMBERS = (  # by nvmlValueType_t, with their bits
+    ("dVal", 53),
+    ("uiVal", 32),
+    ("ulVal", 64),
+    ("ullVal", 64),
+    ("sllVal", 64),
+    ("siVal", 32),
+    ("usVal", 16),
+)
+
+F = TypeVar("F", int, tuple[int, int])  # an nvmlFieldValue_t id, or with its scope (a link, say)
+FieldAnswers = Mapping[int, float | Reason]
+
+
+class _FieldValue(ctypes.Structure):
+    """The binding's struct, which takes several times as long to read."""
+
+    _fields_ = pynvml.c_nvmlFieldValue_t._fields_
+
+
+class Versions(NamedTuple):
+    """Of the driver and of NVML's library, which should be of one release."""
+
+    driver: str | None
+    library: str | None
 
 
 class LibraryDownError(Exception):
@@ -106,32 +132,36 @@ class GpuDownError(Exception):
         self.state, self.detail = state, detail
 
 
-def start() -> tuple[str | None, int]:
-    """Initialise NVML; its driver's version and count of GPUs. Pair with ``shutdown``. Raises LibraryDownError."""
-    _node("nvmlInit")
+def start(ledger: CallLedger) -> tuple[Versions, int]:
+    """Initialise NVML; the versions and the count of GPUs. Pair with ``shutdown``. Raises LibraryDownError."""
+    _node(ledger, "nvmlInit")
     try:
-        return _driver_version(), count()
+        versions = Versions(
+            _version(ledger, "nvmlSystemGetDriverVersion"),
+            _version(ledger, "nvmlSystemGetNVMLVersion"),
+        )
+        return versions, count(ledger)
     except LibraryDownError:
-        shutdown()
+        shutdown(ledger)
         raise
 
 
-def count() -> int:
+def count(ledger: CallLedger) -> int:
     """How many GPUs NVML counts, those that are lost or may not be opened included. Raises LibraryDownError."""
-    return int(_node("nvmlDeviceGetCount"))
+    return int(_node(ledger, "nvmlDeviceGetCount"))
 
 
-def shutdown() -> None:
+def shutdown(ledger: CallLedger) -> None:
     """Undo one ``start``. A failure is of no interest: the next start tells."""
     try:
-        pynvml.nvmlShutdown()
+        ledger.make("nvmlShutdown", pynvml.nvmlShutdown)
     except pynvml.NVMLError:
         return
 
 
-def _driver_version() -> str | None:
+def _version(ledger: CallLedger, call: str) -> str | None:
     try:
-        return str(pynvml.nvmlSystemGetDriverVersion())
+        return str(ledger.make(call, getattr(pynvml, call)))
     except (pynvml.NVMLError, UnicodeDecodeError):
         return None
 
@@ -141,9 +171,9 @@ def reason_for(code: int) -> Reason:
     return _CALL_REASONS.get(code, Reason.DRIVER_ERROR)
 
 
-def _node(call: str) -> Any:
+def _node(ledger: CallLedger, call: str) -> Any:
     try:
-        return getattr(pynvml, call)()
+        return ledger.make(call, getattr(pynvml, call))
     except pynvml.NVMLError as error:
         raise _library_down(error.value, call) from error
 
@@ -156,21 +186,24 @@ def _library_down(code: int, call: str) -> LibraryDownError:
 class NvmlGpu:
     """One GPU of one NVML generation. Raises GpuDownError when it can't be opened, LibraryDownError when NVML is gone.
 
-    ``calling`` names the call in progress, for whoever watches from another thread.
+    ``answers`` counts what it has answered, ever. ``bits`` is, by field value, the width that the driver gives it in:
+    that of a counter's wrap.
     """
 
-    def __init__(self, index: int, clock: Callable[[], float]) -> None:
+    def __init__(self, index: int, clock: Callable[[], float], ledger: CallLedger) -> None:
         self.index = index
-        self.calling = "nvmlDeviceGetHandleByIndex"
-        self._clock = clock
+        self.answers = 0
+        self.bits: dict[int | tuple[int, int], int] = {}
+        self._clock, self._ledger = clock, ledger
         self._refused: dict[tuple[object, ...], tuple[Reason, float]] = {}
+        opening = "nvmlDeviceGetHandleByIndex"
         try:
-            self._handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            self._handle = ledger.make(opening, pynvml.nvmlDeviceGetHandleByIndex, index)
         except pynvml.NVMLError as error:
             if error.value in _LIFECYCLE:
-                raise _library_down(error.value, self.calling) from error
+                raise _library_down(error.value, opening) from error
             unknown = (GpuState.UNKNOWN, "NVML can't open it; in a container recreate it with its GPUs, else see dmesg")
-            raise self._down(*_OPENING_FAULTS.get(error.value, unknown), error.value) from error
+            raise self._down(*_OPENING_FAULTS.get(error.value, unknown), error.value, opening) from error
 
     def ask(self, call: str, *args: int) -> Any:
         """What pynvml's ``call(handle, *args)`` returns, or the ``Reason`` why it has no answer.
@@ -182,42 +215,61 @@ class NvmlGpu:
         if reason := self._remembered(key):
             return reason
         try:
-            return self._call(call, *args)
+            answer = self._call(call, *args)
         except pynvml.NVMLError as error:
             return self._refuse(key, error.value, call)
         except pynvml.NVMLLibraryMismatchError:
             return self._refuse(key, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, call)
         except UnicodeDecodeError:
             return Reason.INVALID
+        self.answers += 1
+        return answer
 
-    def ask_fields(self, ids: Iterable[int]) -> dict[int, float | Reason]:
-        """Several ``nvmlFieldValue_t`` in one driver call, each with its value or its ``Reason``."""
-        answers: dict[int, float | Reason] = {}
+    def ask_first(self, calls: Iterable[str], *args: int) -> Any:
+        """``ask`` the names of one thing in turn until one is supported."""
+        answer: Any = Reason.NOT_SUPPORTED
+        for call in calls:
+            answer = self.ask(call, *args)
+            if answer is not Reason.NOT_SUPPORTED:
+                break
+        return answer
+
+    def ask_fields(self, ids: Iterable[F]) -> dict[F, float | Reason]:
+        """Several field values in one driver call, each with its value or its ``Reason``."""
+        answers: dict[F, float | Reason] = {}
         wanted = []
-        for field_id in ids:
-            if reason := self._remembered(("field", field_id)):
-                answers[field_id] = reason
+        for field in ids:
+            if reason := self._remembered(("field", field)):
+                answers[field] = reason
             else:
-                wanted.append(field_id)
+                wanted.append(field)
         if not wanted:
             return answers
+        call = "nvmlDeviceGetFieldValues"
         try:
-            values = self._call("nvmlDeviceGetFieldValues", wanted)
+            scoped = [field if isinstance(field, tuple) else (field, 0) for field in wanted]
+            values = (_FieldValue * len(wanted)).from_buffer(self._call(call, scoped))
         except pynvml.NVMLError as error:
-            return answers | {i: self._refuse(("field", i), error.value, "nvmlDeviceGetFieldValues") for i in wanted}
-        return answers | {value.fieldId: self._field(value) for value in values}
+            return answers | {field: self._refuse(("field", field), error.value, call) for field in wanted}
+        return answers | {field: self._field(field, value) for field, value in zip(wanted, values, strict=True)}
 
-    def _field(self, value: Any) -> float | Reason:
+    def forget(self) -> None:
+        """Ask again for everything that was refused: the GPU was changed under us."""
+        self._refused.clear()
+
+    def _field(self, field: int | tuple[int, int], value: Any) -> float | Reason:
+        self._ledger.add_field(str(value.fieldId), value.latencyUsec * 1e-6)
         if value.nvmlReturn != pynvml.NVML_SUCCESS:
-            return self._refuse(("field", value.fieldId), value.nvmlReturn, f"field {value.fieldId}")
+            return self._refuse(("field", field), value.nvmlReturn, f"field {value.fieldId}")
         if not 0 <= value.valueType < len(_VALUE_MEMBERS):
             return Reason.INVALID
-        number: float = getattr(value.value, _VALUE_MEMBERS[value.valueType])
+        self.answers += 1
+        member, self.bits[field] = _VALUE_MEMBERS[value.valueType]
+        number: float = getattr(value.value, member)
         return number
 
     def _call(self, call: str, *args: object) -> Any:
-        self.calling = call
-        return getattr(pynvml, call)(self._handle, *args)
+        return self._ledger.make(call, getattr(pynvml, call), self._handle, *args)
 
     def _remembered(self, key: tuple[object, ...]) -> Reason | None:
         reason, until = self._refused.get(key, (None, 0.0))
@@ -227,11 +279,11 @@ class NvmlGpu:
         if code in _LIFECYCLE:
             raise _library_down(code, call)
         if code in _GPU_FAULTS:
-            raise self._down(*_GPU_FAULTS[code], code)
+            raise self._down(*_GPU_FAULTS[code], code, call)
         reason = reason_for(code)
         if reason in REMEMBER_SECONDS:
             self._refused[key] = reason, self._clock() + REMEMBER_SECONDS[reason]
         return reason
 
-    def _down(self, state: GpuState, detail: str, code: int) -> GpuDownError:
-        return GpuDownError(state, f"GPU {self.index}: {detail} ({self.calling}: NVML error {code})")
+    def _down(self, state: GpuState, detail: str, code: int, call: str) -> GpuDownError:
+        return GpuDownError(state, f"GPU {self.index}: {detail} ({call}: NVML error {code})")

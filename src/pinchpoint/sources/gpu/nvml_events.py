@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import pynvml
 
 from pinchpoint.snapshot import Reason
+from pinchpoint.sources.gpu.calls import CallLedger
 from pinchpoint.sources.gpu.nvml import reason_for
 
 XID = int(pynvml.nvmlEventTypeXidCriticalError)
@@ -47,8 +48,8 @@ class Event(NamedTuple):
 class EventSet:
     """One event set of the driver; leaving the ``with`` block frees it. For one thread."""
 
-    def __init__(self) -> None:
-        self.calling = "nvmlEventSetCreate"
+    def __init__(self, ledger: CallLedger) -> None:
+        self._ledger = ledger
         self._set = self._call("nvmlEventSetCreate")
         self._gpus: dict[int | None, str] = {}  # by the handle's address: after a loss the handle itself can't be asked
 
@@ -88,17 +89,16 @@ class EventSet:
     def wait(self, milliseconds: int) -> Event | None:
         """The next event, or ``None`` when there is none within that time. Raises EventsError."""
         try:
-            event = self._call("nvmlEventSetWait_v2", self._set, milliseconds)
-        except EventsError as error:
-            if error.reason is Reason.TIMEOUT:
+            event = pynvml.nvmlEventSetWait_v2(self._set, milliseconds)  # not in the ledger: waiting is no cost
+        except pynvml.NVMLError as error:
+            if error.value == pynvml.NVML_ERROR_TIMEOUT:
                 return None
-            raise
+            raise EventsError("nvmlEventSetWait_v2", error.value) from error
         return Event(self._gpus.get(_address(event.device)), int(event.eventType), int(event.eventData))
 
     def _call(self, call: str, *args: Any) -> Any:
-        self.calling = call
         try:
-            return getattr(pynvml, call)(*args)
+            return self._ledger.make(call, getattr(pynvml, call), *args)
         except pynvml.NVMLError as error:
             raise EventsError(call, error.value) from error
 

@@ -1,6 +1,5 @@
 """What an operator can set about the GPU source."""
 
-import os
 from pathlib import Path
 from typing import Self
 
@@ -22,6 +21,25 @@ class GpuSettings(BaseModel):
         le=300,
         description="Seconds between two readings of a GPU. Default 1: short against a diagnosis window, and a cycle "
         "costs the driver well under a millisecond; raise it if the engine feels it.",
+    )
+    medium_interval_seconds: float = Field(
+        default=15.0,
+        ge=1,
+        le=3600,
+        description="Seconds between two readings of what changes rarely: ECC, remapped rows, recovery action, modes, "
+        "link errors. Default 15: soon enough to page on, and most of these cost the driver more than the rest.",
+    )
+    slow_interval_seconds: float = Field(
+        default=60.0,
+        ge=1,
+        le=3600,
+        description="Seconds between two readings of what hardly ever changes: limits, maxima, architecture. They are "
+        "also read whenever the GPU changes (MIG mode, a reset). Default 60.",
+    )
+    pcie_throughput: bool = Field(
+        default=False,
+        description="Whether PCIe traffic is asked for by the call that blocks for 20 ms a direction and GPU. Default "
+        "false: the driver's byte counters are used where they tell.",
     )
     deadline_seconds: float = Field(
         default=5.0,
@@ -55,12 +73,6 @@ class GpuSettings(BaseModel):
         "119, 120): true is /dev/kmsg, a path is a file of kernel messages, such as /var/log/kern.log. Default: "
         "/dev/kmsg where pinchpoint may read it (root or CAP_SYSLOG), else not, in silence. An error that both tell "
         "of counts once.",
-    )
-    exit_on_driver_mismatch: bool | None = Field(
-        default=None,
-        description="Whether to exit (code 75) when the driver was upgraded under the running process, which can't "
-        "change its library: whoever supervises it starts it anew. Default: true when systemd started it, else false, "
-        "for then it might stay down; set it in a container that restarts by itself.",
     )
     pause_token: SecretStr | None = Field(
         default=None,
@@ -99,13 +111,6 @@ class GpuSettings(BaseModel):
                 "make one with: openssl rand -hex 32"
             )
         return SecretStr(text)
-
-    @property
-    def exits_on_driver_mismatch(self) -> bool:
-        """As set, else whether systemd itself started this process (it sets SYSTEMD_EXEC_PID)."""
-        if self.exit_on_driver_mismatch is None:
-            return os.environ.get("SYSTEMD_EXEC_PID") == str(os.getpid())
-        return self.exit_on_driver_mismatch
 
     @property
     def fresh_for_seconds(self) -> float:

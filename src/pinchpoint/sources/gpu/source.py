@@ -13,9 +13,10 @@ from pathlib import Path
 
 import structlog
 
-from pinchpoint.snapshot import Absence, GpuReading, Reason, SourceReport
+from pinchpoint.snapshot import Absence, GpuReading, NvmlCalls, Reason, SourceReport
 from pinchpoint.sources.gpu import nvml
 from pinchpoint.sources.gpu.announcer import Announcer
+from pinchpoint.sources.gpu.calls import CallBook
 from pinchpoint.sources.gpu.events import EventWatch
 from pinchpoint.sources.gpu.hold import Hold, open_device_files
 from pinchpoint.sources.gpu.kernel_log import KernelLog
@@ -23,7 +24,7 @@ from pinchpoint.sources.gpu.nvml import LibraryDownError
 from pinchpoint.sources.gpu.pci import count_nvidia_gpus
 from pinchpoint.sources.gpu.roster import Roster
 from pinchpoint.sources.gpu.settings import GpuSettings
-from pinchpoint.sources.gpu.throttle import ThrottleLedger
+from pinchpoint.sources.gpu.site import Site
 from pinchpoint.sources.gpu.worker import Worker
 from pinchpoint.sources.gpu.xids import XidLedger
 
@@ -40,20 +41,20 @@ class GpuSource:
     def __init__(
         self, settings: GpuSettings, clock: Callable[[], float] = time.monotonic, sysfs: Path = Path("/sys")
     ) -> None:
-        self._settings, self._clock, self._sysfs = settings, clock, sysfs
+        self._settings, self._clock = settings, clock
+        self._site = Site(settings, clock, sysfs, CallBook(clock))
+        self._calls = self._site.calls.ledger("supervisor")
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nvml", daemon=True)
         self._starting_since: float | None = None  # nvmlInit is in progress
         self._generation_since = clock()
         self._workers: tuple[Worker, ...] = ()
-        self._ledgers: dict[str, ThrottleLedger] = {}
         self._roster, self._announcer = Roster(), Announcer()
         self._xids = XidLedger()
         self._kernel_log = KernelLog(settings.kernel_log, self._xids, clock)
         self._events: EventWatch | None = None
         self._hold = Hold()
-        self._worked = False  # NVML has been up in this process
-        self._outdated: str | None = None
+        self._has_worked = False
         self._visible: int | None = None
         self._on_the_bus: int | None = None
         self._last_success: tuple[float, float] | None = None  # a reading's time: monotonic, Unix
@@ -119,11 +120,6 @@ class GpuSource:
         files = open_device_files()
         return f"this process still has {', '.join(files)} open, which only its end closes" if files else None
 
-    @property
-    def library_outdated(self) -> str | None:
-        """Why only a new process can read the GPUs again: the driver was upgraded under this one."""
-        return self._outdated
-
     def report(self, now: float) -> SourceReport:
         """Up while one GPU is; the duration is that of the slowest GPU's last cycle."""
         views = [view for worker in self._workers if (view := worker.view(now)) and view.up]
@@ -138,6 +134,10 @@ class GpuSource:
             last_success_timestamp_seconds=self._last_success[1] if self._last_success else None,
         )
 
+    def calls(self, now: float) -> NvmlCalls:
+        """What the NVML calls have cost, and those that have not returned."""
+        return self._site.calls.report(now)
+
     @property
     def gpus_visible(self) -> int | None:
         """How many GPUs NVML shows; 0 when it says that it can't, ``None`` before its first answer."""
@@ -147,6 +147,12 @@ class GpuSource:
     def gpus_expected(self) -> int | None:
         """How many there should be: as set, else the most that the PCI bus has shown."""
         return self._on_the_bus if self._settings.gpus_expected is None else self._settings.gpus_expected
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the driver was upgraded under this process, which can't change its library: a new one can."""
+        absence = self._absence
+        return self._has_worked and absence is not None and absence.reason is Reason.DRIVER_MISMATCH
 
     def _absence_at(self, now: float) -> Absence | None:
         since, limit = self._hold.paused_at, self._settings.deadline_seconds
@@ -175,14 +181,12 @@ class GpuSource:
                 self._rest()
                 continue
             began = self._clock()
-            self._on_the_bus = max(self._on_the_bus or 0, count_nvidia_gpus(self._sysfs) or 0) or None
+            self._on_the_bus = max(self._on_the_bus or 0, count_nvidia_gpus(self._site.sysfs) or 0) or None
             try:
                 self._generation()
                 continue
             except LibraryDownError as fault:
                 self._give_up(fault.reason, fault.detail)
-                if self._worked and fault.reason is Reason.DRIVER_MISMATCH:
-                    self._outdated = fault.detail
             except Exception:  # the thread's one guard: a defect of ours must not end the observation of every GPU
                 log.exception("supervising NVML failed")
                 self._give_up(Reason.ERROR, "a defect of pinchpoint; see its log")
@@ -218,20 +222,16 @@ class GpuSource:
     def _generation(self) -> None:
         """From init to shutdown. Returns when NVML is to be started anew at once; raises LibraryDownError."""
         self._starting_since = self._generation_since = self._clock()
-        driver, count = nvml.start()
+        versions, count = nvml.start(self._calls)
         if not count:
-            nvml.shutdown()
+            nvml.shutdown(self._calls)
             raise LibraryDownError(
                 Reason.NO_DEVICES, "NVML counts no GPU; check lspci and dmesg, or pass one to the container"
             )
         previous = {worker.index: worker.latest for worker in self._workers}
-        self._workers = tuple(
-            Worker(index, driver, self._settings, self._clock, self._ledger, previous.get(index))
-            for index in range(count)
-        )
-        began = self._starting_since
-        self._events = EventWatch(lambda: self._read_since(began), self._xids, self._settings, self._clock)
-        self._worked, self._starting_since, self._outdated = True, None, None
+        self._workers = tuple(Worker(index, versions, self._site, previous.get(index)) for index in range(count))
+        began, self._starting_since, self._has_worked = self._starting_since, None, True
+        self._events = EventWatch(lambda: self._read_since(began), self._xids, self._site)
         try:
             if self._absence:
                 self._await_first_cycles(previous)
@@ -279,7 +279,7 @@ class GpuSource:
     def _count(self) -> int | None:
         """As long as a GPU answers, an error here is no reason to blank it."""
         try:
-            self._visible = nvml.count()
+            self._visible = nvml.count(self._calls)
         except LibraryDownError:
             self._visible = None
         return self._visible
@@ -293,10 +293,7 @@ class GpuSource:
             if self._ending.is_set() and time.monotonic() > patience:
                 return
             time.sleep(0.01)
-        nvml.shutdown()
+        nvml.shutdown(self._calls)
 
     def _threads(self) -> tuple[Worker | EventWatch, ...]:
         return (*self._workers, self._events) if self._events else self._workers
-
-    def _ledger(self, uuid: str) -> ThrottleLedger:
-        return self._ledgers.setdefault(uuid, ThrottleLedger(self._settings.fresh_for_seconds))

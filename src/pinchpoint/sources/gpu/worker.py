@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from dataclasses import replace
 
 import structlog
 
 from pinchpoint.snapshot import GpuReading, GpuState
 from pinchpoint.sources.gpu.device import Device
-from pinchpoint.sources.gpu.nvml import GpuDownError, LibraryDownError, NvmlGpu
-from pinchpoint.sources.gpu.settings import GpuSettings
-from pinchpoint.sources.gpu.throttle import ThrottleLedger
+from pinchpoint.sources.gpu.nvml import GpuDownError, LibraryDownError, NvmlGpu, Versions
+from pinchpoint.sources.gpu.site import Site
 
 log = structlog.get_logger(__name__)
 
@@ -22,24 +21,17 @@ class Worker:
     ``previous`` is what a former generation last said of this index, served until this one has something to say.
     """
 
-    def __init__(
-        self,
-        index: int,
-        driver: str | None,
-        settings: GpuSettings,
-        clock: Callable[[], float],
-        ledger: Callable[[str], ThrottleLedger],
-        previous: GpuReading | None = None,
-    ) -> None:
+    def __init__(self, index: int, versions: Versions, site: Site, previous: GpuReading | None = None) -> None:
         self.index = index
         self.latest = previous
         self.library_fault: LibraryDownError | None = None
         self.duration_seconds: float | None = None
-        self._driver, self._settings, self._clock, self._ledger = driver, settings, clock, ledger
+        self._versions, self._site, self._settings, self._clock = versions, site, site.settings, site.clock
+        self._calls = site.calls.ledger(f"gpu-{index}", str(index))
         self._identity = previous or GpuReading(gpu=str(index), uuid="", at=0.0, up=False)
-        self._nvml: NvmlGpu | None = None
         self._device: Device | None = None
-        self._busy_since: float | None = clock()
+        self._read_at: float | None = None  # the last cycle that gave a reading
+        self._busy_since: float | None = site.clock()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"nvml-gpu-{index}", daemon=True)
         self._thread.start()
@@ -61,8 +53,7 @@ class Worker:
         latest, began = self.latest, self._busy_since
         who = latest or self._identity
         if self.hung(now) and began is not None:
-            nvml = self._nvml  # the thread may take it away meanwhile
-            call = nvml.calling if nvml else "nvmlDeviceGetHandleByIndex"
+            call, _ = self._calls.in_progress or ("the cycle", began)
             limit = self._settings.deadline_seconds
             detail = f"{call} has not returned within {limit:g} s; look for an Xid in dmesg, then reset or reboot"
             return down(who, GpuState.HUNG, f"GPU {self.index}: {detail}", began)
@@ -94,29 +85,47 @@ class Worker:
 
     def _read(self, at: float) -> GpuReading:
         if self._device is None:
-            self._nvml = NvmlGpu(self.index, self._clock)
-            self._device = Device(self._nvml, self._driver, self._ledger)
+            self._device = Device(NvmlGpu(self.index, self._clock, self._calls), self._versions, self._site)
             self._identity = self._device.identity
-        return self._device.read(at)
+        if self._read_at is not None:
+            due = int((at - self._read_at) / self._settings.interval_seconds + 0.5)
+            self._device.history.missed_cycles += max(0, due - 1)
+        reading = self._device.read(at)
+        self._read_at = at
+        return reading
 
     def _lose(self, state: GpuState, detail: str, at: float) -> None:
         """The next attempt opens the GPU anew: after a reset the old handle stays dead."""
-        self._nvml = self._device = None
-        self.latest = down(self.latest or self._identity, state, detail, at)
+        action = self._device.recovery_action() if self._device and state is GpuState.RESET_REQUIRED else None
+        self._device = self._read_at = None
+        lost = down(self.latest or self._identity, state, detail, at)
+        self.latest = replace(lost, recovery_action=action) if action else lost
+
+
+# Who it is, and what it counted until then.
+_KEPT = (
+    "gpu",
+    "uuid",
+    "name",
+    "pci_bus_id",
+    "driver",
+    "nvml",
+    "architecture",
+    "memory_model",
+    "energy_joules_total",
+    "throttle_seconds_total",
+    "ecc_errors_total",
+    "pcie_replay_total",
+    "xid_errors_total",
+    "xids",
+    "last_success_at",
+    "missed_cycles_total",
+    "invalid_samples_total",
+)
 
 
 def down(who: GpuReading, state: GpuState, detail: str, at: float) -> GpuReading:
     """A GPU that does not answer: its identity and its counters stay, its readings are gone."""
-    return GpuReading(
-        gpu=who.gpu,
-        uuid=who.uuid,
-        at=at,
-        up=False,
-        state=state,
-        detail=detail,
-        name=who.name,
-        pci_bus_id=who.pci_bus_id,
-        driver=who.driver,
-        energy_joules_total=who.energy_joules_total,
-        throttle_seconds_total=who.throttle_seconds_total,
-    )
+    kept = {field: getattr(who, field) for field in _KEPT}
+    asked_for = None if who.up else who.recovery_action  # by the driver, when it was lost
+    return GpuReading(**kept, at=at, up=False, state=state, detail=detail, recovery_action=asked_for)
