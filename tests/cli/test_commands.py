@@ -2,6 +2,8 @@
 
 import http.server
 import json
+import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -86,7 +88,7 @@ def test_a_recording_of_a_real_engine_is_named_for_what_it_is(recording: str, bo
 def test_the_saturated_engine_gets_evidence_and_levers_in_words() -> None:
     text = pinchpoint("diagnose", "--replay", str(RECORDINGS / "d-kv-saturated")).stdout
     assert text.startswith("d-kv-saturated: kv_capacity")
-    assert "preemptions a second" in text
+    assert "preemptions a minute" in text
     assert "--kv-cache-dtype fp8" in text
     assert "more GPUs yes" in text
 
@@ -280,3 +282,16 @@ def test_an_answer_for_which_the_disk_has_no_room_is_one_line_and_exit_2() -> No
     with Path("/dev/full").open("w") as full:
         ended = of_its_own("diagnose", "--replay", str(RECORDINGS / "a-fresh"), "--json", stdout=full)
     assert (ended.returncode, ended.stderr) == (2, "pinchpoint: No space left on device\n")
+
+
+def test_a_terminal_that_watches_gets_progress_though_the_url_looks_like_markup() -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "pinchpoint", "diagnose", "http://127.0.0.1:1/[/bold]", "--seconds", "5"]
+    ended = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=theirs, text=True, timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 65_536).decode(errors="replace")
+    os.close(ours)
+    assert "watching 127.0.0.1:1/[/bold]" in shown
+    assert "Traceback" not in shown
+    assert ended.stdout.startswith("127.0.0.1:1/[/bold]: no_data")
+    assert ended.returncode == 1

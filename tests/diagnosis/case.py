@@ -1,7 +1,7 @@
 """Reads a labelled case: a window in the small language that promtool's tests use, and the class it must get.
 
-A series is ``VALUE[xTIMES] …``, one value a scrape, the last one repeated to the end; ``_`` is unknown, a word a fact (without an x). What ends in
-``_total`` is a counter: its values are increments. A histogram's value is ``SECONDS*OBSERVATIONS``.
+A series is ``VALUE[xTIMES] …``, one value a scrape, the last one repeated to the end; ``_`` is unknown, a word a fact.
+What ends in ``_total`` is a counter: its values are increments. A histogram's value is ``SECONDS*OBSERVATIONS``.
 """
 
 from collections.abc import Iterator

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import ValidationError
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TimeRemainingColumn
 
 from pinchpoint.cli.exits import fail, fail_over
@@ -66,7 +67,7 @@ def _steps(names: str, seconds: float) -> Iterator[float]:
     columns = (SpinnerColumn(), "watching {task.fields[names]}", TimeRemainingColumn())
     console, terminal = Console(stderr=True), sys.stderr.isatty()
     with Progress(*columns, console=console, transient=True, disable=not terminal) as progress:
-        task = progress.add_task("watch", total=seconds, names=names)
+        task = progress.add_task("watch", total=seconds, names=escape(names))
         while (elapsed := time.monotonic() - started) < seconds:
             progress.update(task, completed=elapsed)
             yield time.monotonic() + STEP_SECONDS

@@ -113,7 +113,7 @@ def _unlike(gpus: Sequence[GpuReading], check: _Alike) -> Finding | None:
     if len(groups) < 2:
         return None
     parts = (f"{said} on {names(indices)}" for said, indices in groups.items())
-    indices = tuple(index for group in groups.values() for index in group)
+    indices = tuple(sorted((index for group in groups.values() for index in group), key=_by_number))
     return Finding(
         check=check.check, text=f"{check.what} differ: {'; '.join(parts)}", remedy=check.remedy, gpus=indices
     )

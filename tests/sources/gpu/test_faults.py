@@ -21,6 +21,7 @@ STAYS = {"gpu", "uuid", "at", "up", "state", "detail", "name", "pci_bus_id", "dr
     "nvml",
     "architecture",
     "memory_model",
+    "virtualization",
     "last_success_at",
     "missed_cycles_total",
     "invalid_samples_total",

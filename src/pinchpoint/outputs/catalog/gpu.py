@@ -28,10 +28,9 @@ def by(label: str, field: str, text: str, kind: Kind = Kind.GAUGE) -> Metric:
 
 
 def _info(scene: Scene) -> Iterable[Sample]:
-    return (
-        ((g.gpu, g.uuid, *(text or "" for text in (g.name, g.pci_bus_id, g.driver, g.architecture, g.memory_model))), 1)
-        for g in scene.snapshot.gpus
-    )
+    for g in scene.snapshot.gpus:
+        facts = (g.name, g.pci_bus_id, g.driver, g.nvml, g.architecture, g.memory_model, g.virtualization)
+        yield (g.gpu, g.uuid, *(fact or "" for fact in facts)), 1
 
 
 def _state(scene: Scene) -> Iterable[Sample]:
@@ -59,7 +58,12 @@ GPU_METRICS = (
     gauge("gpu_last_success_timestamp_seconds", GPU, _last_success, "When the GPU last gave a reading, in Unix time."),
     plain("missed_cycles_total", "Readings that did not come because the one before took too long.", Kind.COUNTER),
     by("metric", "invalid_samples_total", "Values dropped because they can't be: blanks of the driver.", Kind.COUNTER),
-    info("gpu_info", (*GPU, "name", "pci_bus_id", "driver", "architecture", "memory_model"), _info, "What the GPU is."),
+    info(
+        "gpu_info",
+        (*GPU, "name", "pci_bus_id", "driver", "nvml", "architecture", "memory_model", "virtualization"),
+        _info,
+        "What the GPU is, and the versions of the driver and of NVML's library.",
+    ),
     gauge("gpu_state", (*GPU, "state"), _state, "The GPU's state: 1 for the one it is in."),
     plain("utilization_ratio", "Share of time with a kernel resident, cached from NVML; not a share of peak."),
     plain("memory_used_bytes", "Device memory in use, without what the driver reserves."),

@@ -112,6 +112,7 @@ _KEPT = (
     "nvml",
     "architecture",
     "memory_model",
+    "virtualization",
     "energy_joules_total",
     "throttle_seconds_total",
     "ecc_errors_total",
