@@ -230,12 +230,13 @@ class GpuSource:
             )
         previous = {worker.index: worker.latest for worker in self._workers}
         self._workers = tuple(Worker(index, versions, self._site, previous.get(index)) for index in range(count))
-        began, self._starting_since, self._has_worked = self._starting_since, None, True
+        began, self._starting_since = self._starting_since, None
+        self._visible, self._has_worked = count, True
         self._events = EventWatch(lambda: self._read_since(began), self._xids, self._site)
         try:
             if self._absence:
                 self._await_first_cycles(previous)
-            self._visible, self._absence = count, None
+            self._absence = None
             self._watch(count)
         finally:
             self._retire()
