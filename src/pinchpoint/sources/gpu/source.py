@@ -13,7 +13,7 @@ from pathlib import Path
 
 import structlog
 
-from pinchpoint.snapshot import Absence, GpuReading, NvmlCalls, Reason, SourceReport
+from pinchpoint.snapshot import Absence, GpuReading, NvmlCalls, PeerLink, Reason, SourceReport
 from pinchpoint.sources.gpu import nvml
 from pinchpoint.sources.gpu.announcer import Announcer
 from pinchpoint.sources.gpu.calls import CallBook
@@ -22,6 +22,7 @@ from pinchpoint.sources.gpu.pci import count_nvidia_gpus
 from pinchpoint.sources.gpu.roster import Roster
 from pinchpoint.sources.gpu.settings import GpuSettings
 from pinchpoint.sources.gpu.site import Site
+from pinchpoint.sources.gpu.topology import Topology
 from pinchpoint.sources.gpu.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -45,6 +46,7 @@ class GpuSource:
         self._starting_since: float | None = None  # nvmlInit is in progress
         self._generation_since = clock()
         self._workers: tuple[Worker, ...] = ()
+        self._topology = Topology(self._site)
         self._roster, self._announcer = Roster(), Announcer()
         self._has_worked = False
         self._visible: int | None = None
@@ -106,6 +108,11 @@ class GpuSource:
         return self._site.calls.report(now)
 
     @property
+    def links(self) -> tuple[PeerLink, ...]:
+        """How the GPUs are connected, as far as it has been walked; empty while NVML is unavailable."""
+        return () if self._absence else self._topology.links
+
+    @property
     def gpus_visible(self) -> int | None:
         """How many GPUs NVML shows; 0 when it says that it can't, ``None`` before its first answer."""
         return self._visible
@@ -163,7 +170,9 @@ class GpuSource:
                 Reason.NO_DEVICES, "NVML counts no GPU; check lspci and dmesg, or pass one to the container"
             )
         previous = {worker.index: worker.latest for worker in self._workers}
-        self._workers = tuple(Worker(index, versions, self._site, previous.get(index)) for index in range(count))
+        workers = tuple(Worker(index, versions, self._site, previous.get(index)) for index in range(count))
+        self._workers, self._topology = workers, Topology(self._site)
+        self._topology.start(lambda: {worker.index: worker.view(self._clock()) for worker in workers})
         self._visible, self._starting_since, self._absence, self._has_worked = count, None, None, True
         try:
             self._watch(count)
@@ -182,7 +191,7 @@ class GpuSource:
                     self._give_up(fault.reason, fault.detail)
                     raise fault
             now = self._clock()
-            if now < look_again or any(worker.hung(now) for worker in self._workers):
+            if now < look_again or any(thread.hung(now) for thread in self._threads()):
                 continue
             look_again = now + self._settings.retry_seconds
             views = [worker.view(now) for worker in self._workers]
@@ -198,12 +207,15 @@ class GpuSource:
         return self._visible
 
     def _retire(self) -> None:
-        """End the workers, then NVML, once none of them is inside a call; if the source ends, only if that is soon."""
-        for worker in self._workers:
-            worker.end()
+        """End the threads, then NVML, once none of them is inside a call; if the source ends, only if that is soon."""
+        for thread in self._threads():
+            thread.end()
         patience = time.monotonic() + FAREWELL_SECONDS / 2
-        while not all(worker.ended() for worker in self._workers):
+        while not all(thread.ended() for thread in self._threads()):
             if self._ending.is_set() and time.monotonic() > patience:
                 return
             time.sleep(0.01)
         nvml.shutdown(self._calls)
+
+    def _threads(self) -> tuple[Worker | Topology, ...]:
+        return (*self._workers, self._topology)
