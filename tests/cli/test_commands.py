@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 from pinchpoint import __version__
 from pinchpoint.cli import app
 from pinchpoint.outputs.recorder import Recorder
-from pinchpoint.snapshot import Absence, GpuReading, Reason, Snapshot
+from pinchpoint.snapshot import Absence, GpuReading, NvLink, PeerLink, Reason, Snapshot
 from tests.outputs.exposition.scenes import engine
 
 RECORDINGS = Path("tests/data/vllm-real")
@@ -108,13 +108,39 @@ def test_services_that_were_recorded_side_by_side_each_have_their_answer_and_no_
         recorder.write(Snapshot(at=5.0 * step, engines=engines, absences=(gone,)))
     result = pinchpoint("diagnose", "--replay", str(tmp_path / "r"), "--json")
     answer = json.loads(result.stdout)
-    assert answer.keys() == {"engines", "findings"}
+    assert answer.keys() == {"engines", "topology", "findings"}
+    assert answer["topology"] is None
     assert list(answer["engines"]) == ["chat", "gone", "rag"]
     assert answer["engines"]["gone"]["class"] == "no_data"
     assert "refused" in answer["engines"]["gone"]["why"]
     assert result.exit_code == 1
     text = pinchpoint("diagnose", "--replay", str(tmp_path / "r")).stdout
     assert [line.split(":")[0] for line in text.splitlines() if not line.startswith(" ")] == ["chat", "gone", "rag"]
+
+
+def test_how_the_gpus_are_connected_is_told_with_what_it_means_for_the_engine(tmp_path: Path) -> None:
+    links = (PeerLink("0", "1", "PIX"), PeerLink("0", "2", "SYS"), PeerLink("1", "2", "SYS"))
+    recorder = Recorder(tmp_path / "r", 1.0)
+    for second in range(4):
+        at = float(second)
+        up = second < 2  # then one of the links goes down
+        gpus = tuple(
+            GpuReading(gpu=g, uuid=f"GPU-{g}", at=at, nvlinks=(NvLink(link="4", up=up and g == "1"),)) for g in "012"
+        )
+        known = links if second else ()  # the walk takes a while
+        two = replace(engine("chat"), at=at, gpus=("0", "2"))
+        recorder.write(Snapshot(at=at, engines=(two,), gpus=gpus, links=known))
+    answer = json.loads(pinchpoint("diagnose", "--replay", str(tmp_path / "r"), "--json").stdout)
+    topology = answer["topology"]
+    assert topology["gpus"] == ["0", "1", "2"]
+    assert topology["matrix"] == [["X", "PIX", "SYS"], ["PIX", "X", "SYS"], ["SYS", "SYS", "X"]]
+    (judgement,) = topology["judgements"]
+    assert (judgement["gpus"], judgement["kind"], judgement["verdict"]) == (["0", "2"], "crosses_sockets", "use_dp")
+    assert topology["links_lost"] == {"1": ["4"]}
+    text = pinchpoint("diagnose", "--replay", str(tmp_path / "r")).stdout
+    assert [line.split() for line in text.splitlines() if line.startswith("  GPU1")] == [["GPU1", "PIX", "X", "SYS"]]
+    assert ": use_dp  GPU 0 and GPU 2 are on different CPU sockets (SYS)." in text
+    assert "GPU 1: NVLink 4 was up and is down" in text
 
 
 def test_what_differs_among_the_gpus_is_a_finding_with_its_remedy(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pinchpoint.snapshot import (
     EngineTarget,
     GpuReading,
     HostReading,
+    PeerLink,
     Placement,
     ProbeOutcome,
     ProbeReading,
@@ -21,6 +22,7 @@ from pinchpoint.snapshot import (
 
 class TwoGpus:
     gpus_expected = gpus_visible = 2
+    links = (PeerLink("0", "1", "NV18"),)
 
     def start(self) -> None: ...
 
@@ -35,7 +37,7 @@ class TwoGpus:
 
 @pytest.fixture
 def board() -> Board:
-    board = Board(Settings(), TwoGpus(), ())
+    board = Board(Settings(), TwoGpus())
     board.expect_engines([EngineTarget(engine="chat", url="http://h:1")], now=0.0)
     board.expect_probes([("chat", Placement.LOCAL)])
     return board
@@ -148,3 +150,7 @@ def test_a_success_is_stamped_with_its_end(board: Board) -> None:
     board.put_host(HostReading(at=7.0), 0.5)
     assert report(board, "probe/chat", 9.0).last_success_timestamp_seconds == 1008.0
     assert report(board, "host", 9.0).last_success_timestamp_seconds == 1007.5
+
+
+def test_how_gpus_are_connected_comes_from_their_source(board: Board) -> None:
+    assert board.snapshot(1.0, 0.0)[0].links == (PeerLink("0", "1", "NV18"),)

@@ -70,7 +70,7 @@ async def test_readings_carry_the_callers_clock_and_are_renewed():
         assert node.host(clock.now).at == 1001.0
         assert node.gpus.report(clock.now).up
         assert node.gpus.gpus_expected == node.gpus.gpus_visible == 4
-        assert {link.link for link in node.links} == {"NV18"}
+        assert {link.link for link in node.gpus.links} == {"NV18"}
     finally:
         await node.stop()
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from pinchpoint.capacity import judge_scaling
+from pinchpoint.cli.topology import print_topology
 from pinchpoint.diagnosis.timeline import RecordingVerdict
 from pinchpoint.diagnosis.upkeep import findings
 from pinchpoint.snapshot import Snapshot
@@ -71,6 +72,8 @@ def print_answer(answer: dict[str, Any]) -> None:
         ):
             for number, line in enumerate(lines):
                 console.print(f"  {title if number == 0 else '':<10}{line}", markup=False, soft_wrap=True)
+    if answer["topology"]:
+        print_topology(answer["topology"], console)
     if answer["findings"]:
         console.print("[bold]GPUs of this node[/bold]")
     for finding in answer["findings"]:

@@ -60,7 +60,7 @@ def demo(
     log = structlog.get_logger(__name__)
     for target in simulated.targets():
         log.info("simulated engine listens", engine=target.engine, url=target.url)
-    node = Node(gpus=simulated.gpus, host=simulated.host, links=simulated.links, simulated=True)
+    node = Node(gpus=simulated.gpus, host=simulated.host, simulated=True)
     live(lambda: Daemon(settings, lambda: settings, node=node))
 
 

@@ -51,6 +51,7 @@ def diagnose(
 
 def _replayed(folder: Path, step: float | None) -> dict[str, Any]:
     from pinchpoint.cli.answer import answer_of, findings_of
+    from pinchpoint.cli.topology import topology_of
     from pinchpoint.diagnosis import Thresholds, judge_recording
     from pinchpoint.sources.recording import RecordingError, read_recording
 
@@ -65,12 +66,17 @@ def _replayed(folder: Path, step: float | None) -> dict[str, Any]:
 
     engines = {name: answer(name) for name in recording.engines if name != recording.service}
     whole = {} if recording.service is None else answer(recording.service)
-    findings = findings_of(recording.snapshots)
-    return {**whole, **({"engines": engines} if engines else {}), "findings": findings}
+    return {
+        **whole,
+        **({"engines": engines} if engines else {}),
+        "topology": topology_of(recording.snapshots),
+        "findings": findings_of(recording.snapshots),
+    }
 
 
 def _watched(urls: list[str], seconds: float) -> dict[str, Any]:
     from pinchpoint.cli.answer import answer_of, findings_of
+    from pinchpoint.cli.topology import topology_of
     from pinchpoint.cli.watch import watch
     from pinchpoint.diagnosis import Thresholds, judge_recording
 
@@ -80,4 +86,8 @@ def _watched(urls: list[str], seconds: float) -> dict[str, Any]:
     thresholds = Thresholds()
     answers = {target.engine: answer_of(judge_recording(snapshots, target.engine, thresholds)) for target in targets}
     only = next(iter(answers.values()))
-    return {**(only if len(answers) == 1 else {"engines": answers}), "findings": findings_of(snapshots)}
+    return {
+        **(only if len(answers) == 1 else {"engines": answers}),
+        "topology": topology_of(snapshots),
+        "findings": findings_of(snapshots),
+    }

@@ -29,7 +29,7 @@ async def watch(urls: Sequence[str], seconds: float) -> tuple[Sequence[EngineTar
     except ConfigError as error:
         fail(str(error))
     node = this_node(settings)
-    board = Board(settings, node.gpus, node.links)
+    board = Board(settings, node.gpus)
     async with open_session() as session:
         targets = given or await find_engines(session)
         if not targets:

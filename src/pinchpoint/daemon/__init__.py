@@ -58,7 +58,7 @@ class Daemon:
         self.begins_anew = False  # as a new process, once ``run`` has returned
         self.scheduler = Scheduler()
         self.lag = LoopLag(clock)
-        self.board = Board(settings, self.node.gpus, self.node.links)
+        self.board = Board(settings, self.node.gpus)
         self.observer = Observer(self.scheduler, self.board, self.node.host, self.lag, clock, self._own_ports)
         self.decider = Decider(settings)
         self.teller = Teller()

@@ -12,7 +12,6 @@ from pinchpoint.snapshot import (
     EngineReading,
     EngineTarget,
     HostReading,
-    PeerLink,
     Placement,
     ProbeReading,
     ProbeTotals,
@@ -27,10 +26,9 @@ HOST_STALE_INTERVALS = 3
 class Board:
     """Written by the sources' jobs, read by the tick. All on it is frozen, so a snapshot is a set of references."""
 
-    def __init__(self, settings: Settings, gpus: GpuSourceLike, links: tuple[PeerLink, ...]) -> None:
+    def __init__(self, settings: Settings, gpus: GpuSourceLike) -> None:
         self.settings = settings
         self._gpus = gpus
-        self._links = links
         self._engines: dict[str, EngineReading | Absence] = {}
         self._host: HostReading | None = None
         self._probes: dict[str, ProbeReading] = {}
@@ -100,7 +98,7 @@ class Board:
             probes=tuple(self._probes[name] for name in sorted(self._probes)),
             probe_totals=tuple(self._totals[name] for name in sorted(self._totals)),
             host=host,
-            links=self._links,
+            links=self._gpus.links,
             absences=(*gpu_absences, *engine_absences),
         )
         up = {f"engine/{reading.engine}" for reading in engines}

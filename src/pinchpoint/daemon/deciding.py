@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pinchpoint.capacity import judge_scaling
 from pinchpoint.config import Settings
 from pinchpoint.diagnosis import diagnose, settle, tally
+from pinchpoint.diagnosis.topology import learn_links, node_topology
 from pinchpoint.diagnosis.verdict import Bottleneck, Settled
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.snapshot import SelfReport, Snapshot, Window
@@ -20,6 +21,7 @@ class Decider:
         self._window = Window(settings.history_seconds)
         self._settled: Mapping[str, Settled] = {}
         self._class_seconds: Mapping[tuple[str, Bottleneck], float] = {}
+        self._links_ever_up: Mapping[str, frozenset[str]] = {}
 
     def decide(self, snapshot: Snapshot, report: SelfReport, unix_offset: float) -> Scene:
         thresholds = self.settings.diagnosis
@@ -35,6 +37,7 @@ class Decider:
         for settled in self._settled.values():
             class_seconds = dict(tally(class_seconds, settled, elapsed))
         self._class_seconds = class_seconds
+        self._links_ever_up = learn_links(self._links_ever_up, snapshot.gpus)
         return Scene(
             snapshot=snapshot,
             window=self._window,
@@ -42,5 +45,6 @@ class Decider:
             verdicts=self._settled,
             scaling={name: judge_scaling(settled.diagnosis) for name, settled in self._settled.items()},
             class_seconds=class_seconds,
+            topology=node_topology(snapshot, self._links_ever_up),
             unix_offset_seconds=unix_offset,
         )

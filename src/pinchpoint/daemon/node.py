@@ -26,13 +26,14 @@ class GpuSourceLike(Protocol):
     def gpus_visible(self) -> int | None: ...
     @property
     def outdated(self) -> bool: ...
+    @property
+    def links(self) -> tuple[PeerLink, ...]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     gpus: GpuSourceLike
     host: Callable[[float], HostReading]  # may read files, so it is called in a thread
-    links: tuple[PeerLink, ...] = ()
     simulated: bool = False
 
 

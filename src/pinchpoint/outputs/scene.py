@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pinchpoint.capacity import Scaling
+from pinchpoint.diagnosis.topology import NodeTopology
 from pinchpoint.diagnosis.verdict import Bottleneck, Settled
 from pinchpoint.snapshot import SelfReport, Snapshot, Window
 
@@ -22,4 +23,5 @@ class Scene:
     verdicts: Mapping[str, Settled] = field(default_factory=dict)  # by engine
     scaling: Mapping[str, Scaling] = field(default_factory=dict)  # by engine
     class_seconds: Mapping[tuple[str, Bottleneck], float] = field(default_factory=dict)
+    topology: NodeTopology | None = None  # None: nothing to connect, or nobody knows how
     unix_offset_seconds: float = 0.0

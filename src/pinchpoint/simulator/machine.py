@@ -31,7 +31,7 @@ class SimulatedMachine:
             for index in spec.gpus
         }
         # An HGX board: every pair over NVSwitch.
-        self.links = tuple(PeerLink(gpu, peer, "NV18") for gpu, peer in combinations(self.cards, 2))
+        self.links = tuple(PeerLink(gpu, peer, "NV18", "ok") for gpu, peer in combinations(self.cards, 2))
         self._done = {name: Work() for name in self.engines}
         self.sampled_at = 0.0
         self.host = self._host_reading(0.0)

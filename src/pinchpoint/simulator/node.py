@@ -27,8 +27,9 @@ class SimulatedGpus:
 
     outdated = False
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, links: tuple[PeerLink, ...]) -> None:
         self.gpus_expected = self.gpus_visible = count
+        self.links = links
         self.latest: tuple[GpuReading, ...] = ()
         self.sampled_unix: float | None = None
 
@@ -76,17 +77,13 @@ class SimulatedNode:
         self._servers: list[EngineServer] = []
         self._targets: tuple[EngineTarget, ...] = ()
         self._pacer: asyncio.Task[None] | None = None
-        self.gpus = SimulatedGpus(len(self._machine.cards))
+        self.gpus = SimulatedGpus(len(self._machine.cards), self._machine.links)
         self._host = replace(self._machine.host, at=self._origin)
 
     @property
     def scenario(self) -> str:
         """The scenario that is being played."""
         return self._machine.scenario.name
-
-    @property
-    def links(self) -> tuple[PeerLink, ...]:
-        return self._machine.links
 
     def targets(self) -> tuple[EngineTarget, ...]:
         """Where the engines answer. Empty before ``start``."""

@@ -59,5 +59,5 @@ def _line(reading: GpuReading | HostReading) -> dict[str, Any]:
     """Known fields only: what is missing is unknown."""
     names = (field.name for field in fields(reading) if field.name not in ("at", "state"))
     values = {name: getattr(reading, name) for name in names}
-    known = {name: value for name, value in values.items() if value not in (None, {}, "")}
+    known = {name: value for name, value in values.items() if value not in (None, {}, (), "")}
     return {**known, "up": 1} if isinstance(reading, GpuReading) else known

@@ -10,7 +10,7 @@ Is not: a place for decisions, formatting or I/O. Imports nothing of the project
 from pinchpoint.snapshot.absence import Absence, Reason
 from pinchpoint.snapshot.engine import EngineFacts, EngineReading, ReplicaReading, Slo
 from pinchpoint.snapshot.gpu import GpuReading, GpuState, PeerLink, ThrottleReason
-from pinchpoint.snapshot.gpu_parts import GpuPod, GpuProcess, MigInstance, NvLink, XidCount
+from pinchpoint.snapshot.gpu_parts import NVLINK_FAMILIES, GpuPod, GpuProcess, MigInstance, NvLink, XidCount
 from pinchpoint.snapshot.histogram import Histogram, Quantile
 from pinchpoint.snapshot.host import HostReading
 from pinchpoint.snapshot.nvml_calls import NvmlCall, NvmlCalls, StuckCall
@@ -22,6 +22,7 @@ from pinchpoint.snapshot.tick import Snapshot
 from pinchpoint.snapshot.window import Window
 
 __all__ = [
+    "NVLINK_FAMILIES",
     "Absence",
     "EngineFacts",
     "EngineReading",

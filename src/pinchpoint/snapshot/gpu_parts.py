@@ -32,6 +32,18 @@ class NvLink:
     errors_total: Mapping[str, float] = field(default_factory=dict)  # by kind: crc, replay, recovery, …
 
 
+# The families of a recording's ``gpu.jsonl``, each an object by link, and the field of ``NvLink`` that each is.
+NVLINK_FAMILIES: Mapping[str, str] = {
+    "nvlink_up": "up",
+    "nvlink_version": "version",
+    "nvlink_remote": "remote",
+    "nvlink_remote_pci_bus_id": "remote_pci_bus_id",
+    "nvlink_link_receive_bytes_total": "receive_bytes_total",
+    "nvlink_link_transmit_bytes_total": "transmit_bytes_total",
+    "nvlink_errors_total": "errors_total",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigInstance:
     """One MIG compute instance: its share of a card. Utilisation and power belong to the card, never to it."""

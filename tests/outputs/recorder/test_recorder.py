@@ -15,8 +15,10 @@ from pinchpoint.snapshot import (
     Absence,
     EngineFacts,
     EngineReading,
+    GpuReading,
     GpuState,
     Histogram,
+    NvLink,
     Placement,
     ProbeOutcome,
     ProbeReading,
@@ -75,6 +77,25 @@ def test_a_lost_gpu_is_recorded_as_lost(tmp_path):
     record(tmp_path / "r", snapshots(1))
     (back,) = read_recording(tmp_path / "r").snapshots
     assert [(g.up, g.state) for g in back.gpus] == [(True, GpuState.OK), (False, GpuState.LOST)]
+
+
+def test_nvlinks_are_written_as_objects_by_link(tmp_path):
+    links = (NvLink(link="0", up=True, version=4.0, errors_total={"crc": 0.0}), NvLink(link="1", up=False))
+    record(tmp_path / "r", snapshots(1, gpus=(GpuReading(gpu="0", uuid="GPU-0", at=0.0, nvlinks=links),)))
+    (written,) = json.loads((tmp_path / "r" / "gpu.jsonl").read_text())["gpus"]
+    del written["gpu"], written["uuid"]
+    assert written == {
+        "nvlink_up": {"0": 1, "1": 0},
+        "nvlink_version": {"0": 4.0},
+        "nvlink_errors_total": {"0": {"crc": 0.0}},
+    }
+    assert read_recording(tmp_path / "r").snapshots[0].gpus[0].nvlinks == links
+
+
+def test_how_gpus_are_connected_is_known_later_and_recorded_then(tmp_path):
+    first, second, third = snapshots(3)
+    record(tmp_path / "r", [replace(first, links=()), second, replace(third, links=())])
+    assert read_recording(tmp_path / "r").snapshots[0].links == second.links != ()
 
 
 def test_one_snapshot_per_step_however_often_it_ticks(tmp_path):

@@ -61,7 +61,8 @@ def test_a_call_that_does_not_return_is_named_with_its_age(fake: FakeNvml, watch
     node.until(lambda: stuck() == [("3", "nvmlDeviceGetPowerUsage")])
     (call,) = node.source.calls(time.monotonic()).stuck
     assert 1 < call.seconds < 5
-    assert node.source.calls(time.monotonic() + 10).stuck[0].seconds > call.seconds + 9
+    later = node.source.calls(time.monotonic() + 10).stuck  # by then every call in progress
+    assert next(each for each in later if each.gpu == "3").seconds > call.seconds + 9
     fake.clear()
     node.until(lambda: not stuck())
 
@@ -122,14 +123,15 @@ def test_the_cost_counters_go_on_when_nvml_starts_anew(fake: FakeNvml, watch: Wa
 def test_nothing_is_asked_that_fills_no_field_and_nothing_that_blocks(fake: FakeNvml, opened: Open) -> None:
     gpu = opened()
     gpu.read()
+    gpu.read()  # a profile lies between two samples, and their memory is asked for once
     before = len(fake.calls())
     for _ in range(10):
         gpu.read()
     fast = {call for row in ROWS.values() if row.tier is Tier.FAST for call in row.calls}
     asked = [call for _, call, _ in fake.calls()[before:]]
     known = fast | {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetFieldValues"}
-    assert set(asked) <= known
-    assert len(asked) / 10 <= 16
+    assert set(asked) <= known | {"nvmlGpmSampleGet", "nvmlGpmMetricsGet"}
+    assert len(asked) / 10 <= 18
     assert "nvmlDeviceGetPcieThroughput" not in asked
 
 

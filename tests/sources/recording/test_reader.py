@@ -12,6 +12,7 @@ from pinchpoint.snapshot import (
     EngineReading,
     GpuReading,
     GpuState,
+    NvLink,
     PeerLink,
     Placement,
     ProbeOutcome,
@@ -246,6 +247,21 @@ def test_what_is_not_recorded_is_unknown(tmp_path: Path):
     )
 
 
+def test_nvlinks_are_objects_by_link_like_every_labelled_family(tmp_path: Path):
+    families = {
+        "nvlink_up": {"0": 1, "10": 1, "2": 0},
+        "nvlink_link_receive_bytes_total": {"0": 4096},
+        "nvlink_errors_total": {"2": {"crc": 7}},
+        "nvlink_version": None,
+    }
+    (reading,) = gpus_of(write(tmp_path / "r", gpu_jsonl=[{"t": 0, "gpus": [gpu(**families)]}]))
+    assert reading.nvlinks == (
+        NvLink(link="0", up=True, receive_bytes_total=4096.0),
+        NvLink(link="2", up=False, errors_total={"crc": 7.0}),
+        NvLink(link="10", up=True),
+    )
+
+
 def test_nan_in_a_recording_is_unknown(tmp_path: Path):
     text = '{"t": 0, "gpus": [{"gpu": 0, "uuid": "GPU-0", "power_watts": NaN, "sm_active_ratio": 1e999}]}\n'
     assert gpus_of(write(tmp_path / "r", gpu_jsonl=text)) == (GpuReading(gpu="0", uuid="GPU-0", at=0.0),)
@@ -301,6 +317,8 @@ def test_the_latest_probe_of_each_target_is_in_the_snapshot(tmp_path: Path):
         ({"gpu_jsonl": [{"gpus": []}]}, 'gpu.jsonl, line 1: "t" is missing'),
         ({"gpu_jsonl": [{"t": 0, "gpus": [{"uuid": "x"}]}]}, 'gpu.jsonl, line 1: "gpus" must be'),
         ({"gpu_jsonl": [{"t": 0, "gpus": [gpu(power_watts="much")]}]}, "gpu.jsonl, line 1: power_watts: "),
+        ({"gpu_jsonl": [{"t": 0, "gpus": [gpu(nvlink_up=[1])]}]}, 'line 1: "nvlink_up" must be an object by link'),
+        ({"gpu_jsonl": [{"t": 0, "gpus": [gpu(nvlink_up={"0": "x"})]}]}, "gpu.jsonl, line 1: nvlinks.0.up: "),
         ({"host_jsonl": [{"t": 0, "cpu_count": []}]}, "host.jsonl, line 1: cpu_count: "),
         ({"probe_jsonl": [{"t": 0, "target": "x", "outcome": "ok"}]}, "probe.jsonl, line 1: placement: "),
         ({"probe_jsonl": "[" * 100_000 + "\n"}, "probe.jsonl, line 1: is no JSON"),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from pinchpoint.snapshot import EngineReading, GpuReading, GpuState, PeerLink
+from pinchpoint.snapshot import NVLINK_FAMILIES, EngineReading, GpuReading, GpuState, PeerLink
 
 _TIMES = ("at", "last_success_at")  # on this process's clock
 
@@ -39,7 +39,18 @@ def known(reading: Any) -> dict[str, Any]:
 
 def gpu_line(gpu: GpuReading) -> dict[str, Any]:
     """A line's entry of one GPU; that it is well goes without saying."""
-    entry = known(gpu)
+    entry = known(gpu) | _nvlinks(gpu)
+    entry.pop("nvlinks", None)
     if gpu.up and gpu.state is GpuState.OK:
         del entry["up"], entry["state"]
     return entry
+
+
+def _nvlinks(gpu: GpuReading) -> dict[str, dict[str, Any]]:
+    """Each family of the links as an object by link."""
+    families: dict[str, dict[str, Any]] = {}
+    for link in gpu.nvlinks:
+        for family, field in NVLINK_FAMILIES.items():
+            if (value := getattr(link, field)) not in (None, "", {}):
+                families.setdefault(family, {})[link.link] = int(value) if isinstance(value, bool) else value
+    return families

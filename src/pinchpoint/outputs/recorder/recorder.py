@@ -14,7 +14,7 @@ import structlog
 
 from pinchpoint.outputs.recorder.described import described, gpu_line, known
 from pinchpoint.outputs.recorder.scrape import absence_text, scrape_text
-from pinchpoint.snapshot import Absence, EngineReading, ProbeReading, Reason, Snapshot
+from pinchpoint.snapshot import Absence, EngineReading, PeerLink, ProbeReading, Reason, Snapshot
 
 log = structlog.get_logger(__name__)
 
@@ -54,6 +54,7 @@ class Recorder:
         self._waiting: dict[str, deque[EngineReading]] = {}
         self._probed: dict[str, float] = {}
         self._probes: list[tuple[float, ProbeReading]] = []
+        self._links: tuple[PeerLink, ...] = ()
         self._failing = False
 
     def write(self, snapshot: Snapshot) -> None:
@@ -118,8 +119,9 @@ class Recorder:
             self._folders[engine] = _unused(folder_name(engine), {*FILES, *self._folders.values()})
         told = [reading for reading in snapshot.engines if reading.engine not in self._first]
         self._first.update({reading.engine: reading for reading in told})
-        if new or told or self._step == 0:
-            meta = described(self._folders, self._first, snapshot.links)
+        if new or told or self._step == 0 or snapshot.links not in (self._links, ()):
+            self._links = snapshot.links
+            meta = described(self._folders, self._first, self._links)
             whole = {"step_seconds": self._step_seconds, "simulated": self._simulated, **meta}
             self._put(self._folder / "meta.json", json.dumps(whole, indent=1))
 

@@ -2,7 +2,7 @@
 
 from pinchpoint import __version__
 from pinchpoint.outputs.scene import Scene
-from pinchpoint.outputs.web import tables, units
+from pinchpoint.outputs.web import tables, topology, units
 from pinchpoint.outputs.web.cards import anchor, card
 from pinchpoint.outputs.web.drawings import icon
 from pinchpoint.outputs.web.markup import Child, Html, el, join, name
@@ -68,6 +68,7 @@ def _main(seen: View, age_seconds: float) -> Html:
         _cards(seen) if seen.engines else _no_engine(),
         tables.probes(snapshot.probes, seen.now, {engine.engine: engine.slo for engine in snapshot.engines}),
         tables.other_gpus(seen.other_gpus, attached=bool(seen.engines and len(seen.other_gpus) < len(snapshot.gpus))),
+        topology.panel(seen.scene.topology),
         tables.missing(snapshot.absences, seen.now),
         tables.host(snapshot.host),
     )

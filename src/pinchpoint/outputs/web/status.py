@@ -26,6 +26,7 @@ def status(scene: Scene) -> dict[str, object]:
         "engines": [_engine(seen, engine) for engine in seen.engines],
         "gpus": [{**_reading(gpu, now), "engine": owner.get(gpu.uuid)} for gpu in snapshot.gpus],
         "links": as_json(snapshot.links),
+        "topology": as_json(scene.topology),
         "findings": as_json(findings(snapshot.gpus, snapshot.links)),
         "probes": [_reading(probe, now) for probe in snapshot.probes],
         "host": _reading(snapshot.host, now) if snapshot.host else None,

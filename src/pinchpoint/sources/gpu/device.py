@@ -7,8 +7,10 @@ from math import inf
 from typing import Any, Protocol
 
 from pinchpoint.snapshot import GpuReading, GpuState, Reason
+from pinchpoint.sources.gpu.gpm import Profile
 from pinchpoint.sources.gpu.history import History
 from pinchpoint.sources.gpu.memory import Memory
+from pinchpoint.sources.gpu.nvlink import NvLinks
 from pinchpoint.sources.gpu.nvml import FieldAnswers, GpuDownError, LibraryDownError, NvmlGpu, Versions
 from pinchpoint.sources.gpu.pci import numa_node
 from pinchpoint.sources.gpu.pcie import PcieRates
@@ -57,7 +59,14 @@ class Device:
         self.history: History = site.history(uuid)
         settings = site.settings
         rates = () if settings.pcie_throughput else (PcieRates(nvml, site.clock),)
-        self._parts: tuple[Part, ...] = (Memory(nvml), Throttling(nvml, self.history.throttle), *rates)
+        self._profile = Profile(nvml, site.clock)
+        self._parts: tuple[Part, ...] = (
+            Memory(nvml),
+            Throttling(nvml, self.history.throttle),
+            NvLinks(nvml, self.history),
+            *rates,
+            self._profile,
+        )
         rows = {**ROWS, **(THROUGHPUT if settings.pcie_throughput else {})}
         self._rows = {tier: {name: row for name, row in rows.items() if row.tier is tier} for tier in Tier}
         self._periods = {
@@ -85,6 +94,10 @@ class Device:
             self._nvml.forget()  # another card than before: all of it anew in the next cycle
             self._due = dict.fromkeys(Tier, at)
         return self._reading(at, {name: answer for tier in Tier for name, answer in self._answers[tier].items()})
+
+    def close(self) -> None:
+        """Give back what the library holds for this object."""
+        self._profile.close()
 
     def recovery_action(self) -> str | None:
         """What the driver asks for, of a GPU that may be past answering anything else."""
@@ -127,7 +140,10 @@ class Device:
         answers |= {name: self._answer(name, row, fields, calls) for name, row in asked.items()}
         so_far = {name: answer for slower in Tier for name, answer in self._answers[slower].items()} | answers
         for part in parts:
-            answers |= part.read(at, fields, so_far)
+            told = part.read(at, fields, so_far)  # two may know the same; a value is better than a reason
+            answers |= {
+                n: a for n, a in told.items() if not isinstance(a, Reason) or isinstance(answers.get(n, a), Reason)
+            }
         if tier is Tier.FAST and before == self._nvml.answers and Reason.DRIVER_ERROR in answers.values():
             raise GpuDownError(GpuState.UNKNOWN, f"GPU {self._nvml.index}: every call fails with an error; check dmesg")
         for name, answer in answers.items():

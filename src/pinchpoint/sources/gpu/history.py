@@ -1,5 +1,8 @@
 """What of one GPU outlives its handles: counters that must not fall because we opened it anew."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from pinchpoint.sources.gpu.throttle import ThrottleLedger
 
 
@@ -24,13 +27,22 @@ class Unwrapped:
         return self._turns * self._modulus + raw
 
 
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """What is at the other end of an NVLink: gpu, switch or cpu, and its PCI address."""
+
+    kind: str | None = None
+    pci_bus_id: str | None = None
+
+
 class History:
-    """One GPU's, by UUID. Written by the thread that reads this GPU."""
+    """One GPU's, by UUID. Written by the thread that reads this GPU; ``remotes``, by link, by that of the topology."""
 
     def __init__(self, longest_gap_seconds: float) -> None:
         self.throttle = ThrottleLedger(longest_gap_seconds)
         self.invalid: dict[str, float] = {}  # field -> samples dropped
         self.missed_cycles = 0.0
+        self.remotes: Mapping[int, Remote] = {}
         self._unwrapped: dict[str, Unwrapped] = {}
 
     def unwrap(self, field: str, raw: int) -> int:

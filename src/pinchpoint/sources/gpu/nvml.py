@@ -16,6 +16,7 @@ from pinchpoint.snapshot import GpuState, Reason
 from pinchpoint.sources.gpu.calls import CallLedger
 
 MEMORY_V2 = int(pynvml.nvmlMemory_v2)
+EVERY_LINK = 2**32 - 1  # the scope of a field value that means the sum of all NVLinks
 
 REMEMBER_SECONDS: Mapping[Reason, float] = {Reason.NOT_SUPPORTED: 3600.0, Reason.ACCESS_DENIED: 600.0}
 
@@ -194,24 +195,24 @@ class NvmlGpu:
         self.index = index
         self.answers = 0
         self.bits: dict[int | tuple[int, int], int] = {}
-        self._clock, self._ledger = clock, ledger
+        self._clock, self.ledger = clock, ledger
         self._refused: dict[tuple[object, ...], tuple[Reason, float]] = {}
         opening = "nvmlDeviceGetHandleByIndex"
         try:
-            self._handle = ledger.make(opening, pynvml.nvmlDeviceGetHandleByIndex, index)
+            self.handle = ledger.make(opening, pynvml.nvmlDeviceGetHandleByIndex, index)
         except pynvml.NVMLError as error:
             if error.value in _LIFECYCLE:
                 raise _library_down(error.value, opening) from error
             unknown = (GpuState.UNKNOWN, "NVML can't open it; in a container recreate it with its GPUs, else see dmesg")
             raise self._down(*_OPENING_FAULTS.get(error.value, unknown), error.value, opening) from error
 
-    def ask(self, call: str, *args: int) -> Any:
+    def ask(self, call: str, *args: Any) -> Any:
         """What pynvml's ``call(handle, *args)`` returns, or the ``Reason`` why it has no answer.
 
-        What the GPU can't or won't tell isn't asked again for ``REMEMBER_SECONDS``. Raises GpuDownError,
-        LibraryDownError.
+        A GPU among ``args`` is its handle. What the GPU can't or won't tell isn't asked again for
+        ``REMEMBER_SECONDS``. Raises GpuDownError, LibraryDownError.
         """
-        key = (call, *args)
+        key = (call, *(arg for arg in args if isinstance(arg, int | NvmlGpu)))
         if reason := self._remembered(key):
             return reason
         try:
@@ -235,7 +236,10 @@ class NvmlGpu:
         return answer
 
     def ask_fields(self, ids: Iterable[F]) -> dict[F, float | Reason]:
-        """Several field values in one driver call, each with its value or its ``Reason``."""
+        """Several field values in one driver call, each with its value or its ``Reason``.
+
+        An id is a number, or a pair with its scope (an NVLink; ``EVERY_LINK`` is their sum).
+        """
         answers: dict[F, float | Reason] = {}
         wanted = []
         for field in ids:
@@ -258,7 +262,7 @@ class NvmlGpu:
         self._refused.clear()
 
     def _field(self, field: int | tuple[int, int], value: Any) -> float | Reason:
-        self._ledger.add_field(str(value.fieldId), value.latencyUsec * 1e-6)
+        self.ledger.add_field(str(value.fieldId), value.latencyUsec * 1e-6)
         if value.nvmlReturn != pynvml.NVML_SUCCESS:
             return self._refuse(("field", field), value.nvmlReturn, f"field {value.fieldId}")
         if not 0 <= value.valueType < len(_VALUE_MEMBERS):
@@ -269,7 +273,8 @@ class NvmlGpu:
         return number
 
     def _call(self, call: str, *args: object) -> Any:
-        return self._ledger.make(call, getattr(pynvml, call), self._handle, *args)
+        handles = (arg.handle if isinstance(arg, NvmlGpu) else arg for arg in args)
+        return self.ledger.make(call, getattr(pynvml, call), self.handle, *handles)
 
     def _remembered(self, key: tuple[object, ...]) -> Reason | None:
         reason, until = self._refused.get(key, (None, 0.0))

@@ -1,31 +1,30 @@
 """Supervises NVML: starts it, gives each GPU its thread, starts it anew when the driver went away.
 
-A generation is the time from one ``nvmlInit`` to its ``nvmlShutdown``. Everything that calls NVML runs in daemon
-threads; the methods here only look at what those have left, so they never wait.
+Everything that calls NVML runs in daemon threads: the one here, and those of each ``generation``. The public methods
+only look at what those have left, so they never wait.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import structlog
 
-from pinchpoint.snapshot import Absence, GpuReading, NvmlCalls, Reason, SourceReport
+from pinchpoint.snapshot import Absence, GpuReading, NvmlCalls, PeerLink, Reason, SourceReport
 from pinchpoint.sources.gpu import nvml
 from pinchpoint.sources.gpu.announcer import Announcer
 from pinchpoint.sources.gpu.calls import CallBook
-from pinchpoint.sources.gpu.events import EventWatch
+from pinchpoint.sources.gpu.generation import Generation
 from pinchpoint.sources.gpu.hold import Hold, open_device_files
 from pinchpoint.sources.gpu.kernel_log import KernelLog
-from pinchpoint.sources.gpu.nvml import LibraryDownError
+from pinchpoint.sources.gpu.nvml import LibraryDownError, Versions
 from pinchpoint.sources.gpu.pci import count_nvidia_gpus
 from pinchpoint.sources.gpu.roster import Roster
 from pinchpoint.sources.gpu.settings import GpuSettings
 from pinchpoint.sources.gpu.site import Site
-from pinchpoint.sources.gpu.worker import Worker
 from pinchpoint.sources.gpu.xids import XidLedger
 
 log = structlog.get_logger(__name__)
@@ -48,12 +47,9 @@ class GpuSource:
         self._thread = threading.Thread(target=self._run, name="nvml", daemon=True)
         self._starting_since: float | None = None  # nvmlInit is in progress
         self._generation_since = clock()
-        self._workers: tuple[Worker, ...] = ()
-        self._roster, self._announcer = Roster(), Announcer()
-        self._xids = XidLedger()
+        self._roster, self._announcer, self._hold, self._xids = Roster(), Announcer(), Hold(), XidLedger()
         self._kernel_log = KernelLog(settings.kernel_log, self._xids, clock)
-        self._events: EventWatch | None = None
-        self._hold = Hold()
+        self._generation = Generation(0, Versions(None, None), self._site, self._xids, {})
         self._has_worked = False
         self._visible: int | None = None
         self._on_the_bus: int | None = None
@@ -75,8 +71,7 @@ class GpuSource:
         """End within half a second. A call that hangs is left behind in its daemon thread, and NVML open with it."""
         self._ending.set()
         self._kernel_log.end()
-        for worker in self._workers:
-            worker.end()
+        self._generation.end()
         if self._thread.is_alive():
             self._thread.join(FAREWELL_SECONDS)
 
@@ -87,7 +82,7 @@ class GpuSource:
         starting: tuple[Absence, ...] = ()
         if absence is None:
             began = self._generation_since
-            views = {worker.index: worker.view(now) for worker in self._workers}
+            views = self._generation.views(now)
             gpus = self._roster.settle((view for view in views.values() if view), now)
             starting = tuple(
                 Absence(f"gpu/{index}", Reason.STARTING, f"GPU {index} is being read for the first time", began)
@@ -113,20 +108,21 @@ class GpuSource:
     def held_by(self, now: float) -> str | None:
         """What keeps this process from having let go of the driver, for people; ``None`` once it has."""
         if self._hold.taken:
-            hung = [view.detail for worker in self._workers if worker.hung(now) and (view := worker.view(now))]
+            hung = [worker.view(now) for worker in self._generation.workers if worker.hung(now)]
+            said = [view.detail for view in hung if view]
             if (init := self._init_hangs(now)) is not None:
-                hung.append(init.detail)
-            return "; ".join(hung) or "NVML is open; calls are in progress"
+                said.append(init.detail)
+            return "; ".join(said) or "NVML is open; calls are in progress"
         files = open_device_files()
         return f"this process still has {', '.join(files)} open, which only its end closes" if files else None
 
     def report(self, now: float) -> SourceReport:
         """Up while one GPU is; the duration is that of the slowest GPU's last cycle."""
-        views = [view for worker in self._workers if (view := worker.view(now)) and view.up]
+        views = [view for view in self._generation.views(now).values() if view and view.up]
         newest = max((view.at for view in views), default=None)
         if newest is not None and (self._last_success is None or newest > self._last_success[0]):
             self._last_success = newest, time.time() - (now - newest)
-        durations = [worker.duration_seconds for worker in self._workers if worker.duration_seconds is not None]
+        durations = [w.duration_seconds for w in self._generation.workers if w.duration_seconds is not None]
         return SourceReport(
             source="gpu",
             up=bool(views) and self._absence_at(now) is None,
@@ -137,6 +133,11 @@ class GpuSource:
     def calls(self, now: float) -> NvmlCalls:
         """What the NVML calls have cost, and those that have not returned."""
         return self._site.calls.report(now)
+
+    @property
+    def links(self) -> tuple[PeerLink, ...]:
+        """How the GPUs are connected, as far as it has been walked; empty while NVML is unavailable."""
+        return () if self._absence else self._generation.topology.links
 
     @property
     def gpus_visible(self) -> int | None:
@@ -170,9 +171,7 @@ class GpuSource:
 
     def _untold(self, uuid: str, now: float) -> Reason | None:
         """Why Xids of this GPU may be missed."""
-        if self._kernel_log.following or self._events is None:
-            return None
-        return self._events.trouble(uuid, now)
+        return None if self._kernel_log.following else self._generation.untold(uuid, now)
 
     def _run(self) -> None:
         backoff = FIRST_BACKOFF_SECONDS
@@ -183,7 +182,7 @@ class GpuSource:
             began = self._clock()
             self._on_the_bus = max(self._on_the_bus or 0, count_nvidia_gpus(self._site.sysfs) or 0) or None
             try:
-                self._generation()
+                self._live()
                 continue
             except LibraryDownError as fault:
                 self._give_up(fault.reason, fault.detail)
@@ -219,8 +218,8 @@ class GpuSource:
         began = self._absence.at if self._absence else self._clock()  # a retry that fails is the same absence
         self._absence = Absence("gpu", reason, detail, began)
 
-    def _generation(self) -> None:
-        """From init to shutdown. Returns when NVML is to be started anew at once; raises LibraryDownError."""
+    def _live(self) -> None:
+        """One generation. Returns when NVML is to be started anew at once; raises LibraryDownError."""
         self._starting_since = self._generation_since = self._clock()
         versions, count = nvml.start(self._calls)
         if not count:
@@ -228,53 +227,31 @@ class GpuSource:
             raise LibraryDownError(
                 Reason.NO_DEVICES, "NVML counts no GPU; check lspci and dmesg, or pass one to the container"
             )
-        previous = {worker.index: worker.latest for worker in self._workers}
-        self._workers = tuple(Worker(index, versions, self._site, previous.get(index)) for index in range(count))
-        began, self._starting_since = self._starting_since, None
-        self._visible, self._has_worked = count, True
-        self._events = EventWatch(lambda: self._read_since(began), self._xids, self._site)
+        generation = self._generation = Generation(count, versions, self._site, self._xids, self._generation.latest())
+        self._visible, self._starting_since, self._has_worked = count, None, True
         try:
             if self._absence:
-                self._await_first_cycles(previous)
+                generation.await_first_cycles(self._ending)
             self._absence = None
-            self._watch(count)
+            self._watch(generation, count)
         finally:
-            self._retire()
+            self._retire(generation)
 
-    def _read_since(self, began: float) -> Iterator[GpuReading]:
-        """What the GPUs' threads have read since then; nothing of one that hangs."""
-        now = self._clock()
-        for worker in self._workers:
-            if (latest := worker.latest) and latest.at >= began and not worker.hung(now):
-                yield latest
-
-    def _await_first_cycles(self, previous: Mapping[int, GpuReading | None]) -> None:
-        """What a former generation read is too old to be told now, and no sign that a GPU hangs."""
-        limit = self._clock() + self._settings.deadline_seconds
-        while self._clock() < limit and any(
-            worker.latest and worker.latest is previous.get(worker.index) and not worker.library_fault
-            for worker in self._workers
-        ):
-            if self._ending.wait(0.01):
-                return
-
-    def _watch(self, count: int) -> None:
+    def _watch(self, generation: Generation, count: int) -> None:
         """Until the end, a pause, a fault of NVML, another number of GPUs, or a while in which no GPU answered.
 
         The latter two wait for a GPU that hangs: NVML can't be shut down under it without blanking the others.
         """
         look_again = self._clock() + self._settings.retry_seconds
         while not self._ending.wait(WATCH_SECONDS) and self._hold.paused_at is None:
-            for worker in self._workers:
-                if fault := worker.library_fault:
-                    self._give_up(fault.reason, fault.detail)
-                    raise fault
+            if fault := generation.fault:
+                self._give_up(fault.reason, fault.detail)
+                raise fault
             now = self._clock()
-            if now < look_again or any(thread.hung(now) for thread in self._threads()):
+            if now < look_again or generation.hung(now):
                 continue
             look_again = now + self._settings.retry_seconds
-            views = [worker.view(now) for worker in self._workers]
-            if self._count() not in (count, None) or not any(view.up for view in views if view):
+            if self._count() not in (count, None) or not any(v.up for v in generation.views(now).values() if v):
                 return
 
     def _count(self) -> int | None:
@@ -285,16 +262,12 @@ class GpuSource:
             self._visible = None
         return self._visible
 
-    def _retire(self) -> None:
+    def _retire(self, generation: Generation) -> None:
         """End the threads, then NVML, once none of them is inside a call; if the source ends, only if that is soon."""
-        for thread in self._threads():
-            thread.end()
+        generation.end()
         patience = time.monotonic() + FAREWELL_SECONDS / 2
-        while not all(thread.ended() for thread in self._threads()):
+        while not generation.ended():
             if self._ending.is_set() and time.monotonic() > patience:
                 return
             time.sleep(0.01)
         nvml.shutdown(self._calls)
-
-    def _threads(self) -> tuple[Worker | EventWatch, ...]:
-        return (*self._workers, self._events) if self._events else self._workers

@@ -63,6 +63,12 @@ class Worker:
         return latest
 
     def _run(self) -> None:
+        try:
+            self._read_until_the_end()
+        finally:
+            self._close()
+
+    def _read_until_the_end(self) -> None:
         while not self._ending.is_set():
             began = self._busy_since = self._clock()
             try:
@@ -97,9 +103,14 @@ class Worker:
     def _lose(self, state: GpuState, detail: str, at: float) -> None:
         """The next attempt opens the GPU anew: after a reset the old handle stays dead."""
         action = self._device.recovery_action() if self._device and state is GpuState.RESET_REQUIRED else None
-        self._device = self._read_at = None
+        self._close()
         lost = down(self.latest or self._identity, state, detail, at)
         self.latest = replace(lost, recovery_action=action) if action else lost
+
+    def _close(self) -> None:
+        if self._device:
+            self._device.close()
+        self._device = self._read_at = None
 
 
 # Who it is, and what it counted until then.

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from pydantic import TypeAdapter
 
-from pinchpoint.snapshot import GpuReading, GpuState, HostReading, ProbeOutcome, ProbeReading
+from pinchpoint.snapshot import NVLINK_FAMILIES, GpuReading, GpuState, HostReading, ProbeOutcome, ProbeReading
 from pinchpoint.sources.recording.failure import RecordingError
 from pinchpoint.sources.recording.files import Json, read_objects
 from pinchpoint.sources.recording.meta import validated
@@ -79,12 +79,26 @@ def _gpus(raw: Json, path: Path, line: int) -> tuple[GpuReading, ...]:
     if not isinstance(gpus, list) or not all(isinstance(gpu, dict) and "gpu" in gpu for gpu in gpus):
         raise RecordingError(path, '"gpus" must be a list of objects, each with its "gpu" index', line=line)
     time = _time(raw, path, line)
-    return tuple(validated(_GPU, _gpu_keys(gpu) | {"at": time}, path, line) for gpu in gpus)
+    return tuple(validated(_GPU, _gpu_keys(gpu) | _nvlinks(gpu, path, line) | {"at": time}, path, line) for gpu in gpus)
+
+
+def _nvlinks(raw: Json, path: Path, line: int) -> Json:
+    """The links, whose families are objects by link like any other; nothing where there are none."""
+    links: dict[str, Json] = {}
+    for family, field in NVLINK_FAMILIES.items():
+        by_link = raw.get(family) or {}
+        if not isinstance(by_link, dict):
+            raise RecordingError(path, f'"{family}" must be an object by link, like {{"0": 1}}', line=line)
+        for link, value in by_link.items():
+            links.setdefault(link, {"link": link})[field] = value
+    ordered = sorted(links.values(), key=lambda link: (len(str(link["link"])), link["link"]))
+    return {"nvlinks": ordered} if ordered else {}
 
 
 def _gpu_keys(raw: Json) -> Json:
     gpu = str(raw["gpu"])
-    keys: Json = {"uuid": f"gpu-{gpu}", **{k: v for k, v in raw.items() if v is not None}, "gpu": gpu}
+    known = {key: value for key, value in raw.items() if value is not None and key not in NVLINK_FAMILIES}
+    keys: Json = {"uuid": f"gpu-{gpu}", **known, "gpu": gpu}
     if keys.get("up", 1) in (0, False):
         keys.setdefault("state", GpuState.LOST)
     return keys
