@@ -98,7 +98,7 @@ class KernelLog:
         detail = f"{self._path}: {error.strerror or error}; {remedy}, or set gpu.kernel_log to false"
         if self.absence is None:
             log.warning("the kernel log can't be read", detail=detail)
-            reason = Reason.ACCESS_DENIED if denied else Reason.ERROR
+            reason = Reason.ACCESS_DENIED if denied else Reason.NOT_SUPPORTED
             self.absence = Absence("gpu/kernel_log", reason, detail, self._clock())
 
     def _take(self, line: bytes) -> None:
