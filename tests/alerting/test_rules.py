@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from pinchpoint.alerting import ALERTS, Alert, Severity, rules_file
+from pinchpoint.alerting.gpu_alerts import CRITICAL_XIDS, WARNING_XIDS
+from pinchpoint.diagnosis.devices import SERIOUS_XIDS
 
 FOLDER = Path("alerts")
 RULES = FOLDER / "pinchpoint.rules.yml"
@@ -130,6 +132,11 @@ def test_an_alert_tells_a_tired_person_what_is_wrong_and_what_to_do(alert):
     assert "{{" not in rule["annotations"]["summary"]
     assert rule["annotations"]["summary"].endswith(".")
     assert len(rule["annotations"]["description"]) > 80
+
+
+def test_an_xid_pages_or_warns_and_is_no_less_to_the_diagnosis():
+    assert not set(CRITICAL_XIDS) & set(WARNING_XIDS)
+    assert set(CRITICAL_XIDS) < set(SERIOUS_XIDS)
 
 
 def test_the_page_for_a_full_kv_cache_is_as_it_was_promised():

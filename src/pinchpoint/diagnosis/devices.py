@@ -16,6 +16,7 @@ POWER_CAP = (ThrottleReason.SW_POWER_CAP,)
 # NVIDIA's Xid catalogue. Application errors (13, 31, 43, 45) are not the card's.
 SERIOUS_XIDS: Mapping[str, str] = {
     "48": "double-bit ECC error",
+    "62": "microcontroller halt",
     "64": "row remapping failed",
     "74": "NVLink error",
     "79": "fallen off the bus",
