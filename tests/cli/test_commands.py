@@ -41,6 +41,29 @@ def test_version_and_help_answer() -> None:
     for command in ("run", "demo", "diagnose", "probe", "check-config", "rules", "dashboards"):
         assert command in listing
         assert "Example" in pinchpoint(command, "--help").stdout, f"{command} --help shows no example"
+    for command in ("pause", "resume"):
+        assert "Example:" in pinchpoint("gpu", command, "--help").stdout, f"gpu {command} --help shows no example"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "said"),
+    [
+        (["ftp://x"], "a-token-of-16-chars", "is no URL"),
+        (["http://127.0.0.1:1"], "a-token-of-16-chars", "see whether pinchpoint runs there"),
+        (["http://127.0.0.1:1"], "", "no pause token"),
+        (["http://127.0.0.1:1", "--token-file", "/nowhere"], "", "/nowhere: can't be read"),
+        (["http://127.0.0.1:1"], "two\nlines-of-16-chars", "no pause token"),
+    ],
+)
+def test_gpu_pause_of_nothing_is_one_line_and_exit_2(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], environment: str, said: str
+) -> None:
+    monkeypatch.setenv("PINCHPOINT_GPU__PAUSE_TOKEN", environment)
+    result = pinchpoint("gpu", "pause", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert said in result.stderr
+    assert not environment or environment not in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,13 @@ import typer
 from pinchpoint.alerting import ALERTS
 from pinchpoint.cli import app
 from pinchpoint.diagnosis.rules import AT_ONCE, OVER_TIME
+from pinchpoint.diagnosis.upkeep import RECOVERY
 from pinchpoint.diagnosis.verdict import Bottleneck
 from pinchpoint.snapshot import GpuState, ProbeOutcome, Reason, ThrottleReason
 
 ALERTING = Path("alerts")
 RUNBOOKS = sorted((ALERTING / "runbooks").glob("*.md"))
-CODES = {*Reason, *GpuState, *ProbeOutcome, *ThrottleReason, *Bottleneck}
+CODES = {*Reason, *GpuState, *ProbeOutcome, *ThrottleReason, *Bottleneck, *RECOVERY}
 COMMANDS = typer.main.get_command(app).commands
 every_runbook = pytest.mark.parametrize("page", RUNBOOKS, ids=lambda page: page.stem)
 
@@ -59,7 +60,7 @@ def test_the_levers_are_those_of_the_classes_that_have_a_rule_and_can_persist():
 
 
 def test_every_kind_of_command_is_found():
-    assert {command.split()[1] for command in commands()} == {"diagnose", "probe", "check-config", "rules"}
+    assert {command.split()[1] for command in commands()} == {"diagnose", "probe", "check-config", "rules", "gpu"}
 
 
 @pytest.mark.parametrize("command", sorted(set(commands())))

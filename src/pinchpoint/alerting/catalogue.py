@@ -1,6 +1,7 @@
 """The alerts. Add one here, its runbook and its promtool test in ``alerts/``, then run ``pinchpoint rules alerts``."""
 
 from pinchpoint.alerting.alert import Alert, Severity
+from pinchpoint.alerting.gpu_alerts import GPU_HEALTH_ALERTS
 
 # Above it somebody is paged; the status page and the dashboard draw their line there.
 KV_CACHE_HIGH_RATIO = 0.9
@@ -77,6 +78,7 @@ ALERTS: tuple[Alert, ...] = (
         ),
         panel_variables=("instance",),
     ),
+    *GPU_HEALTH_ALERTS,
     Alert(
         name="PinchpointProbeFailing",
         # At least three probes: one failure of one is no news.

@@ -16,6 +16,7 @@ from pinchpoint.cli.dashboards import dashboards
 from pinchpoint.cli.demo import demo
 from pinchpoint.cli.diagnose import diagnose
 from pinchpoint.cli.exits import WRONG_INPUT
+from pinchpoint.cli.gpu import gpu
 from pinchpoint.cli.probe import probe
 from pinchpoint.cli.rules import rules
 from pinchpoint.cli.run import run
@@ -35,6 +36,7 @@ app.command()(probe)
 app.command("check-config")(check_config)
 app.command()(rules)
 app.command()(dashboards)
+app.add_typer(gpu, name="gpu")
 
 
 def _print_version(asked: bool) -> None:

@@ -21,6 +21,7 @@ from pinchpoint.config import Settings
 from pinchpoint.daemon.announcing import Announcer
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.deciding import Decider
+from pinchpoint.daemon.gpu_switch import gpu_switch
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.node import Node, this_node
 from pinchpoint.daemon.observing import Observer
@@ -63,7 +64,8 @@ class Daemon:
         self.teller = Teller()
         self.announcer = Announcer()
         self.reloader = Reloader(load_settings, self._take)
-        self.web = WebServer(settings.web, self.teller.published, self.reloader.reload)
+        switch = gpu_switch(self.node.gpus, settings, clock)
+        self.web = WebServer(settings.web, self.teller.published, self.reloader.reload, switch)
 
     async def run(self) -> None:
         """Lives until ``stop`` is called or a signal comes.

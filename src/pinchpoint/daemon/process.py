@@ -21,7 +21,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 
 def live(build: Callable[[], Daemon]) -> NoReturn:
-    """Builds the daemon inside a new event loop, runs it to its end and ends the process.
+    """Builds the daemon inside a new event loop, runs it to its end and ends the process with its exit code.
 
     A taken port, or a token file that is gone, is one line and exit code 2. Leaves by ``os._exit``: a thread that hangs
     in a driver or on a disk must not keep the process. A daemon that is to begin anew does so under the same process

@@ -21,6 +21,7 @@ class Reason(StrEnum):
     RESET_REQUIRED = "reset_required"
     NOT_SUPPORTED = "not_supported"
     NO_DEVICES = "no_devices"
+    PAUSED = "paused"  # NVML is shut down on request, so that a GPU can be reset
     DRIVER_ERROR = "driver_error"  # the driver refused for a cause of its own; the next call may work
     # HTTP, engine
     DNS = "dns"

@@ -1,6 +1,6 @@
 import gzip
 import subprocess
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from math import inf, nan
 
 import pytest
@@ -234,3 +234,29 @@ def test_an_absence_with_a_hostile_name_breaks_no_line():
     text, openmetrics = both(Renderer(), replace(scene, snapshot=replace(scene.snapshot, absences=(bad,))))
     assert ours(text) == ours(openmetrics)
     assert of("pinchpoint_engine_up", text) == {('a"} 1# EOF',): 0}
+
+
+def moved(value):
+    """The same thing a moment later: every number in it is another one, every text the same."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, float):
+        return value + 0.125
+    if isinstance(value, tuple):
+        return tuple(moved(each) for each in value)
+    if isinstance(value, dict):
+        return {key: moved(each) for key, each in value.items()}
+    if is_dataclass(value) and not isinstance(value, Histogram):
+        return replace(value, **{field.name: moved(getattr(value, field.name)) for field in fields(value)})
+    return value
+
+
+def test_a_gpu_whose_readings_change_keeps_its_series():
+    scene = full_scene()
+    later = replace(scene, snapshot=replace(scene.snapshot, gpus=moved(scene.snapshot.gpus)))
+    before, after = (both(Renderer(), each)[0] for each in (scene, later))
+    gpus = [
+        {(name, labels) for name, labels, _ in each if name.startswith("pinchpoint_gpu_")} for each in (before, after)
+    ]
+    assert gpus[0] == gpus[1]
+    assert before != after

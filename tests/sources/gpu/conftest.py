@@ -16,7 +16,7 @@ from pinchpoint.sources.gpu.site import Site
 from tests.fakes.nvml import FakeNvml
 
 # Unvalidated, for it is faster than an operator may ask for.
-FAST = GpuSettings.model_construct(interval_seconds=0.05, deadline_seconds=0.5, retry_seconds=0.15)
+FAST = GpuSettings.model_construct(interval_seconds=0.05, deadline_seconds=0.5, retry_seconds=0.15, kernel_log=False)
 
 
 class Watched:

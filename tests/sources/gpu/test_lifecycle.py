@@ -233,7 +233,7 @@ def test_many_fresh_starts_leave_neither_threads_nor_open_libraries(fake: FakeNv
         fake.set(f"gpus {count}")
         node.until(lambda count=count: node.source.gpus_visible == count and sum(g.up for g in node.gpus()) == count)
     assert fake.init_count() == 1
-    assert len(threads()) == 2 + 8  # the supervisor and the topology
+    assert len(threads()) == 3 + 8  # the supervisor, the topology, the events
 
 
 def test_a_source_that_is_off_says_so(fake: FakeNvml, watch: Watch) -> None:

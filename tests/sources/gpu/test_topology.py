@@ -115,7 +115,7 @@ def test_a_walk_that_hangs_keeps_nothing_else(fake: FakeNvml, watch: Watch) -> N
     h100x8_nvswitch(fake)
     fake.fault(ANCESTOR, gpu=4, hang=True)
     node = watch()
-    node.until(lambda: node.source._topology.hung(time.monotonic()))
+    node.until(lambda: node.source._generation.topology.hung(time.monotonic()))
     assert word(node, 4, 5) is None
     node.next_cycle(4)
     assert all(gpu.state is GpuState.OK for gpu in node.gpus())

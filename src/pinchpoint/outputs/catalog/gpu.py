@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pinchpoint.outputs.catalog.metric import Kind, Metric, Sample, gauge, info
 from pinchpoint.outputs.scene import Scene
-from pinchpoint.snapshot import GpuState
+from pinchpoint.snapshot import GpuState, Reason
 
 GPU = ("gpu", "uuid")
 
@@ -35,6 +35,12 @@ def _info(scene: Scene) -> Iterable[Sample]:
 
 def _state(scene: Scene) -> Iterable[Sample]:
     return (((g.gpu, g.uuid, state), g.state is state) for g in scene.snapshot.gpus for state in GpuState)
+
+
+def _paused(scene: Scene) -> Iterable[Sample]:
+    if absence := scene.snapshot.absence("gpu"):
+        return [((), absence.reason is Reason.PAUSED)]
+    return [((), 0.0)] if scene.snapshot.gpus else []
 
 
 def _links(scene: Scene) -> Iterable[Sample]:
@@ -95,5 +101,6 @@ GPU_METRICS = (
     gauge(
         "gpus_expected", (), lambda scene: [((), scene.self_report.gpus_expected)], "GPUs that this node should have."
     ),
+    gauge("gpu_paused", (), _paused, "Whether NVML is shut down on request (1), so that a GPU can be reset."),
     gauge("gpus_visible", (), lambda scene: [((), scene.self_report.gpus_visible)], "GPUs that the driver shows."),
 )

@@ -7,10 +7,11 @@ Is not: a renderer of metrics (exposition), a place that measures or decides, or
 request makes pinchpoint call another server.
 """
 
+from pinchpoint.outputs.web.gpu_switch import GpuSwitch
 from pinchpoint.outputs.web.listen import ListenError
 from pinchpoint.outputs.web.page import page
 from pinchpoint.outputs.web.server import WebServer
 from pinchpoint.outputs.web.settings import WebSettings
 from pinchpoint.outputs.web.status import diagnoses, status
 
-__all__ = ["ListenError", "WebServer", "WebSettings", "diagnoses", "page", "status"]
+__all__ = ["GpuSwitch", "ListenError", "WebServer", "WebSettings", "diagnoses", "page", "status"]

@@ -10,6 +10,7 @@ from aiohttp.http import HttpProcessingError
 
 from pinchpoint.outputs.published import Published
 from pinchpoint.outputs.web.endpoints import SECURITY_HEADERS, Endpoints
+from pinchpoint.outputs.web.gpu_switch import GpuSwitch, GpuSwitchEndpoints
 from pinchpoint.outputs.web.listen import BACKLOG, listen, url_of
 from pinchpoint.outputs.web.settings import WebSettings
 
@@ -32,7 +33,7 @@ class WebServer:
     """Serves the newest published tick until ``stop``.
 
     ``published`` is the newest tick or ``None`` before the first; ``reload`` reads the configuration again and returns
-    ``None``, or the error as text.
+    ``None``, or the error as text; ``gpu_switch`` lets go of the GPUs' driver and takes it again.
     """
 
     def __init__(
@@ -40,9 +41,12 @@ class WebServer:
         settings: WebSettings,
         published: Callable[[], Published | None],
         reload: Callable[[], Awaitable[str | None]],
+        gpu_switch: GpuSwitch | None = None,
     ) -> None:
         self._settings = settings
-        self._endpoints = Endpoints(settings, published, reload)
+        self._routes = Endpoints(settings, published, reload).routes()
+        if gpu_switch:
+            self._routes += GpuSwitchEndpoints(settings, gpu_switch).routes()
         self._runner: web.AppRunner | None = None
         self.addresses: tuple[str, ...] = ()
 
@@ -51,7 +55,7 @@ class WebServer:
         sock = await asyncio.to_thread(listen, self._settings.listen_address)
         app = web.Application(middlewares=[_unknown_path], client_max_size=MAX_BODY_BYTES)
         app.on_response_prepare.append(_secure)
-        app.add_routes(self._endpoints.routes())
+        app.add_routes(self._routes)
         # No access log: a line per scrape says nothing.
         self._runner = web.AppRunner(
             app, access_log=None, shutdown_timeout=STOP_SECONDS, keepalive_timeout=KEEPALIVE_SECONDS

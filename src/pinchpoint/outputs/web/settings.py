@@ -22,7 +22,8 @@ class WebSettings(BaseModel):
     )
     enable_lifecycle: bool = Field(
         default=False,
-        description="Allow POST /-/reload. Default off, as in Prometheus: whoever reaches the port could call it.",
+        description="Allow POST /-/reload, and with a token (gpu.pause_token) POST /-/gpu/pause and /-/gpu/resume. "
+        "Default off, as in Prometheus: whoever reaches the port could call it.",
     )
     max_requests: int = Field(
         default=40,

@@ -160,16 +160,16 @@ def shutdown(ledger: CallLedger) -> None:
         return
 
 
-def reason_for(code: int) -> Reason:
-    """Why one call has no answer, by its ``nvmlReturn_t``."""
-    return _CALL_REASONS.get(code, Reason.DRIVER_ERROR)
-
-
 def _version(ledger: CallLedger, call: str) -> str | None:
     try:
         return str(ledger.make(call, getattr(pynvml, call)))
     except (pynvml.NVMLError, UnicodeDecodeError):
         return None
+
+
+def reason_for(code: int) -> Reason:
+    """Why one call has no answer, by its ``nvmlReturn_t``."""
+    return _CALL_REASONS.get(code, Reason.DRIVER_ERROR)
 
 
 def _node(ledger: CallLedger, call: str) -> Any:

@@ -1,7 +1,7 @@
 """Supervises NVML: starts it, gives each GPU its thread, starts it anew when the driver went away.
 
-A generation is the time from one ``nvmlInit`` to its ``nvmlShutdown``. Everything that calls NVML runs in daemon
-threads; the methods here only look at what those have left, so they never wait.
+Everything that calls NVML runs in daemon threads: the one here, and those of each ``generation``. The public methods
+only look at what those have left, so they never wait.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from pinchpoint.snapshot import Absence, GpuReading, NvmlCalls, PeerLink, Reason
 from pinchpoint.sources.gpu import nvml
 from pinchpoint.sources.gpu.announcer import Announcer
 from pinchpoint.sources.gpu.calls import CallBook
-from pinchpoint.sources.gpu.nvml import LibraryDownError
+from pinchpoint.sources.gpu.generation import Generation
+from pinchpoint.sources.gpu.hold import Hold, open_device_files
+from pinchpoint.sources.gpu.kernel_log import KernelLog
+from pinchpoint.sources.gpu.nvml import LibraryDownError, Versions
 from pinchpoint.sources.gpu.pci import count_nvidia_gpus
 from pinchpoint.sources.gpu.roster import Roster
 from pinchpoint.sources.gpu.settings import GpuSettings
 from pinchpoint.sources.gpu.site import Site
-from pinchpoint.sources.gpu.topology import Topology
-from pinchpoint.sources.gpu.worker import Worker
+from pinchpoint.sources.gpu.xids import XidLedger
 
 log = structlog.get_logger(__name__)
 
@@ -45,9 +47,9 @@ class GpuSource:
         self._thread = threading.Thread(target=self._run, name="nvml", daemon=True)
         self._starting_since: float | None = None  # nvmlInit is in progress
         self._generation_since = clock()
-        self._workers: tuple[Worker, ...] = ()
-        self._topology = Topology(self._site)
-        self._roster, self._announcer = Roster(), Announcer()
+        self._roster, self._announcer, self._hold, self._xids = Roster(), Announcer(), Hold(), XidLedger()
+        self._kernel_log = KernelLog(settings.kernel_log, self._xids, clock)
+        self._generation = Generation(0, Versions(None, None), self._site, self._xids, {})
         self._has_worked = False
         self._visible: int | None = None
         self._on_the_bus: int | None = None
@@ -63,12 +65,13 @@ class GpuSource:
         """Begin to observe. Returns at once."""
         if self._settings.enabled:
             self._thread.start()
+            self._kernel_log.start()
 
     def stop(self) -> None:
         """End within half a second. A call that hangs is left behind in its daemon thread, and NVML open with it."""
         self._ending.set()
-        for worker in self._workers:
-            worker.end()
+        self._kernel_log.end()
+        self._generation.end()
         if self._thread.is_alive():
             self._thread.join(FAREWELL_SECONDS)
 
@@ -79,7 +82,7 @@ class GpuSource:
         starting: tuple[Absence, ...] = ()
         if absence is None:
             began = self._generation_since
-            views = {worker.index: worker.view(now) for worker in self._workers}
+            views = self._generation.views(now)
             gpus = self._roster.settle((view for view in views.values() if view), now)
             starting = tuple(
                 Absence(f"gpu/{index}", Reason.STARTING, f"GPU {index} is being read for the first time", began)
@@ -87,15 +90,39 @@ class GpuSource:
                 if view is None
             )
         self._announcer.tell(gpus, absence)
-        return gpus, (absence,) if absence else starting
+        gpus = tuple(self._xids.onto(gpu, self._untold(gpu.uuid, now)) for gpu in gpus)
+        absences = (absence,) if absence else starting
+        return gpus, (*absences, log_absence) if (log_absence := self._kernel_log.absence) else absences
+
+    def pause(self) -> None:
+        """Have NVML shut down once the calls in progress have returned, and keep it down until ``resume``.
+
+        Returns at once: ``held_by`` tells when it is done.
+        """
+        self._hold.pause(self._clock())
+
+    def resume(self) -> None:
+        """Start NVML again, as a new generation. Returns at once."""
+        self._hold.resume()
+
+    def held_by(self, now: float) -> str | None:
+        """What keeps this process from having let go of the driver, for people; ``None`` once it has."""
+        if self._hold.taken:
+            hung = [worker.view(now) for worker in self._generation.workers if worker.hung(now)]
+            said = [view.detail for view in hung if view]
+            if (init := self._init_hangs(now)) is not None:
+                said.append(init.detail)
+            return "; ".join(said) or "NVML is open; calls are in progress"
+        files = open_device_files()
+        return f"this process still has {', '.join(files)} open, which only its end closes" if files else None
 
     def report(self, now: float) -> SourceReport:
         """Up while one GPU is; the duration is that of the slowest GPU's last cycle."""
-        views = [view for worker in self._workers if (view := worker.view(now)) and view.up]
+        views = [view for view in self._generation.views(now).values() if view and view.up]
         newest = max((view.at for view in views), default=None)
         if newest is not None and (self._last_success is None or newest > self._last_success[0]):
             self._last_success = newest, time.time() - (now - newest)
-        durations = [worker.duration_seconds for worker in self._workers if worker.duration_seconds is not None]
+        durations = [w.duration_seconds for w in self._generation.workers if w.duration_seconds is not None]
         return SourceReport(
             source="gpu",
             up=bool(views) and self._absence_at(now) is None,
@@ -110,7 +137,7 @@ class GpuSource:
     @property
     def links(self) -> tuple[PeerLink, ...]:
         """How the GPUs are connected, as far as it has been walked; empty while NVML is unavailable."""
-        return () if self._absence else self._topology.links
+        return () if self._absence else self._generation.topology.links
 
     @property
     def gpus_visible(self) -> int | None:
@@ -129,39 +156,70 @@ class GpuSource:
         return self._has_worked and absence is not None and absence.reason is Reason.DRIVER_MISMATCH
 
     def _absence_at(self, now: float) -> Absence | None:
-        absent, began, limit = self._absence, self._starting_since, self._settings.deadline_seconds
-        if began is not None and now - began > limit:
-            detail = (
-                f"nvmlInit has not returned within {limit:g} s; look for an Xid in dmesg, the node may need a reboot"
-            )
-            return Absence("gpu", Reason.HUNG, detail, min(began, absent.at) if absent else began)
-        return absent
+        since, limit = self._hold.paused_at, self._settings.deadline_seconds
+        overdue = since is not None and (not self._hold.taken or now - since > limit)
+        if since is not None and overdue and (holder := self.held_by(now)):
+            return Absence("gpu", Reason.HUNG, f"a pause was asked for and can't be done: {holder}", since)
+        return self._init_hangs(now) or self._absence
+
+    def _init_hangs(self, now: float) -> Absence | None:
+        began, limit = self._starting_since, self._settings.deadline_seconds
+        if began is None or now - began <= limit:
+            return None
+        detail = f"nvmlInit has not returned within {limit:g} s; look for an Xid in dmesg, the node may need a reboot"
+        return Absence("gpu", Reason.HUNG, detail, min(began, self._absence.at) if self._absence else began)
+
+    def _untold(self, uuid: str, now: float) -> Reason | None:
+        """Why Xids of this GPU may be missed."""
+        return None if self._kernel_log.following else self._generation.untold(uuid, now)
 
     def _run(self) -> None:
         backoff = FIRST_BACKOFF_SECONDS
         while not self._ending.is_set():
+            if not self._hold.take():
+                self._rest()
+                continue
             began = self._clock()
             self._on_the_bus = max(self._on_the_bus or 0, count_nvidia_gpus(self._site.sysfs) or 0) or None
             try:
-                self._generation()
+                self._live()
                 continue
             except LibraryDownError as fault:
                 self._give_up(fault.reason, fault.detail)
             except Exception:  # the thread's one guard: a defect of ours must not end the observation of every GPU
                 log.exception("supervising NVML failed")
                 self._give_up(Reason.ERROR, "a defect of pinchpoint; see its log")
+            finally:
+                self._hold.drop()
             lasted = self._clock() - began > self._settings.retry_seconds
             backoff = min(FIRST_BACKOFF_SECONDS if lasted else backoff, self._settings.retry_seconds)
-            self._ending.wait(backoff)
+            self._wait(backoff)
             backoff *= 2
+
+    def _wait(self, seconds: float) -> None:
+        """Until then, or the end, or a pause."""
+        until = self._clock() + seconds
+        while (left := until - self._clock()) > 0 and self._hold.paused_at is None:
+            if self._ending.wait(min(left, WATCH_SECONDS)):
+                return
+
+    def _rest(self) -> None:
+        """NVML is down on request; until it is resumed."""
+        self._visible, since = None, self._hold.paused_at or self._clock()
+        detail = "NVML is shut down on request; pinchpoint gpu resume (POST /-/gpu/resume) starts it again"
+        self._absence = Absence("gpu", Reason.PAUSED, detail, since)
+        while self._hold.paused_at is not None:
+            if self._ending.wait(WATCH_SECONDS):
+                return
+        self._absence = Absence("gpu", Reason.STARTING, "NVML is being started again", self._clock())
 
     def _give_up(self, reason: Reason, detail: str) -> None:
         self._starting_since, self._visible = None, 0
         began = self._absence.at if self._absence else self._clock()  # a retry that fails is the same absence
         self._absence = Absence("gpu", reason, detail, began)
 
-    def _generation(self) -> None:
-        """From init to shutdown. Returns when NVML is to be started anew at once; raises LibraryDownError."""
+    def _live(self) -> None:
+        """One generation. Returns when NVML is to be started anew at once; raises LibraryDownError."""
         self._starting_since = self._generation_since = self._clock()
         versions, count = nvml.start(self._calls)
         if not count:
@@ -169,33 +227,31 @@ class GpuSource:
             raise LibraryDownError(
                 Reason.NO_DEVICES, "NVML counts no GPU; check lspci and dmesg, or pass one to the container"
             )
-        previous = {worker.index: worker.latest for worker in self._workers}
-        workers = tuple(Worker(index, versions, self._site, previous.get(index)) for index in range(count))
-        self._workers, self._topology = workers, Topology(self._site)
-        self._topology.start(lambda: {worker.index: worker.view(self._clock()) for worker in workers})
-        self._visible, self._starting_since, self._absence, self._has_worked = count, None, None, True
+        generation = self._generation = Generation(count, versions, self._site, self._xids, self._generation.latest())
+        self._visible, self._starting_since, self._has_worked = count, None, True
         try:
-            self._watch(count)
+            if self._absence:
+                generation.await_first_cycles(self._ending)
+            self._absence = None
+            self._watch(generation, count)
         finally:
-            self._retire()
+            self._retire(generation)
 
-    def _watch(self, count: int) -> None:
-        """Until the end, a fault of NVML as a whole, another number of GPUs, or a while in which no GPU answered.
+    def _watch(self, generation: Generation, count: int) -> None:
+        """Until the end, a pause, a fault of NVML, another number of GPUs, or a while in which no GPU answered.
 
         The latter two wait for a GPU that hangs: NVML can't be shut down under it without blanking the others.
         """
         look_again = self._clock() + self._settings.retry_seconds
-        while not self._ending.wait(WATCH_SECONDS):
-            for worker in self._workers:
-                if fault := worker.library_fault:
-                    self._give_up(fault.reason, fault.detail)
-                    raise fault
+        while not self._ending.wait(WATCH_SECONDS) and self._hold.paused_at is None:
+            if fault := generation.fault:
+                self._give_up(fault.reason, fault.detail)
+                raise fault
             now = self._clock()
-            if now < look_again or any(thread.hung(now) for thread in self._threads()):
+            if now < look_again or generation.hung(now):
                 continue
             look_again = now + self._settings.retry_seconds
-            views = [worker.view(now) for worker in self._workers]
-            if self._count() not in (count, None) or not any(view.up for view in views if view):
+            if self._count() not in (count, None) or not any(v.up for v in generation.views(now).values() if v):
                 return
 
     def _count(self) -> int | None:
@@ -206,16 +262,12 @@ class GpuSource:
             self._visible = None
         return self._visible
 
-    def _retire(self) -> None:
+    def _retire(self, generation: Generation) -> None:
         """End the threads, then NVML, once none of them is inside a call; if the source ends, only if that is soon."""
-        for thread in self._threads():
-            thread.end()
+        generation.end()
         patience = time.monotonic() + FAREWELL_SECONDS / 2
-        while not all(thread.ended() for thread in self._threads()):
+        while not generation.ended():
             if self._ending.is_set() and time.monotonic() > patience:
                 return
             time.sleep(0.01)
         nvml.shutdown(self._calls)
-
-    def _threads(self) -> tuple[Worker | Topology, ...]:
-        return (*self._workers, self._topology)
