@@ -22,6 +22,8 @@ class Reason(StrEnum):
     NOT_SUPPORTED = "not_supported"
     NO_DEVICES = "no_devices"
     DRIVER_ERROR = "driver_error"  # the driver refused for a cause of its own; the next call may work
+    REFUSED = "refused"  # the other side answers with an error of its own
+    FOREIGN_PIDS = "foreign_pids"  # process ids are the host's, and we live in another PID namespace
     # HTTP, engine
     DNS = "dns"
     CONNECT_REFUSED = "connect_refused"

@@ -90,6 +90,8 @@ _CALL_REASONS: Mapping[int, Reason] = {
     pynvml.NVML_ERROR_NO_PERMISSION: Reason.ACCESS_DENIED,
     pynvml.NVML_ERROR_TIMEOUT: Reason.TIMEOUT,
 }
+_NOTHING_FOUND = frozenset({pynvml.NVML_SUCCESS, pynvml.NVML_ERROR_NOT_FOUND})  # both mean an empty list
+_MOST_INSTANCES = 64  # cards have 7
 _VALUE_MEMBERS = (  # by nvmlValueType_t, with their bits
     ("dVal", 53),
     ("uiVal", 32),
@@ -187,19 +189,23 @@ def _library_down(code: int, call: str) -> LibraryDownError:
 class NvmlGpu:
     """One GPU of one NVML generation. Raises GpuDownError when it can't be opened, LibraryDownError when NVML is gone.
 
+    With the handle of a MIG ``instance``, every question is about that one.
     ``answers`` counts what it has answered, ever. ``bits`` is, by field value, the width that the driver gives it in:
     that of a counter's wrap.
     """
 
-    def __init__(self, index: int, clock: Callable[[], float], ledger: CallLedger) -> None:
+    def __init__(self, index: int, clock: Callable[[], float], ledger: CallLedger, instance: Any = None) -> None:
         self.index = index
         self.answers = 0
         self.bits: dict[int | tuple[int, int], int] = {}
         self._clock, self.ledger = clock, ledger
         self._refused: dict[tuple[object, ...], tuple[Reason, float]] = {}
+        self.handle = instance or self._open()
+
+    def _open(self) -> Any:
         opening = "nvmlDeviceGetHandleByIndex"
         try:
-            self.handle = ledger.make(opening, pynvml.nvmlDeviceGetHandleByIndex, index)
+            return self.ledger.make(opening, pynvml.nvmlDeviceGetHandleByIndex, self.index)
         except pynvml.NVMLError as error:
             if error.value in _LIFECYCLE:
                 raise _library_down(error.value, opening) from error
@@ -256,6 +262,47 @@ class NvmlGpu:
         except pynvml.NVMLError as error:
             return answers | {field: self._refuse(("field", field), error.value, call) for field in wanted}
         return answers | {field: self._field(field, value) for field, value in zip(wanted, values, strict=True)}
+
+    def ask_list(self, call: str, *args: int) -> list[Any] | Reason:
+        """``ask`` for a list: none found is an empty one, and one that grows while it is read is read once more.
+
+        ``args`` are of the moment (a timestamp): what is refused is refused with whatever they are.
+        """
+        if reason := self._remembered((call,)):
+            return reason
+        for last in (False, True):
+            try:
+                answer = list(self._call(call, *args))
+            except pynvml.NVMLError as error:
+                if error.value == pynvml.NVML_ERROR_INSUFFICIENT_SIZE and not last:
+                    continue
+                if error.value not in _NOTHING_FOUND:
+                    return self._refuse((call,), error.value, call)
+                answer = []
+            break
+        self.answers += 1
+        return answer
+
+    def instances(self) -> dict[int, NvmlGpu] | Reason:
+        """The MIG devices by their index on this GPU, each to be asked like a GPU, and in this cycle only.
+
+        Their handles are re-used for others when the card is split anew. An index without a device is passed over.
+        """
+        places = self.ask("nvmlDeviceGetMaxMigDeviceCount")
+        if isinstance(places, Reason):
+            return places
+        call = "nvmlDeviceGetMigDeviceHandleByIndex"
+        found: dict[int, NvmlGpu] = {}
+        refused: Reason | None = None
+        for index in range(min(places, _MOST_INSTANCES)):
+            try:
+                handle = self._call(call, index)
+            except pynvml.NVMLError as error:
+                if error.value not in _NOTHING_FOUND:
+                    refused = self._refuse((call, index), error.value, call)
+            else:
+                found[index] = NvmlGpu(self.index, self._clock, self.ledger, handle)
+        return found if found or refused is None else refused
 
     def forget(self) -> None:
         """Ask again for everything that was refused: the GPU was changed under us."""
