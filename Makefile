@@ -36,6 +36,6 @@ check:  ## lint, format, types, import contracts
 	.venv/bin/lint-imports
 
 lock:  ## resolve the lock files anew (needs uv)
-	uv pip compile -q --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock" pyproject.toml --extra uvloop -o requirements.lock
+	uv pip compile -q --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock" pyproject.toml --extra uvloop --extra kubernetes -o requirements.lock
 	uv pip compile -q --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock" --group build -o requirements-build.lock
-	uv pip compile -q --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock" pyproject.toml --extra uvloop --group dev -o requirements-dev.lock
+	uv pip compile -q --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock" pyproject.toml --extra uvloop --extra kubernetes --group dev -o requirements-dev.lock

@@ -5,7 +5,7 @@ Sources observe, diagnosis decides, outputs tell. From the roof down; imports po
 ``cli``         a file per command: parsing, printing, exit codes
 ``daemon``      the life of the process: build, observe, decide, tell, drain
 ``config``      composes the settings that each part declares for itself; reports every mistake at once
-``sources``     OBSERVE: GPUs (NVML), engines, probes, the host, discovery, recordings
+``sources``     OBSERVE: GPUs (NVML), engines, probes, the host, pods, discovery, recordings
 ``outputs``     TELL: the metric catalog, the exposition, the web page, the recorder, the dashboards
 ``simulator``   a node that is not there, behind real HTTP; never sees the diagnosis that it judges
 ``scheduler``   the one door to APScheduler        ``logs``   one pipeline for our records and the libraries'

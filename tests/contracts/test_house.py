@@ -31,6 +31,7 @@ def lint(folder: Path, name: str, content: str) -> subprocess.CompletedProcess[s
         ("sources/host/driver.py", "import pynvml", "NVML has one door"),
         ("daemon/jobs.py", "import apscheduler", "APScheduler has one door"),
         ("sources/engine/friend.py", "import pinchpoint.sources.gpu", "Sources don't know each other"),
+        ("sources/pods/friend.py", "import pinchpoint.sources.gpu", "Sources don't know each other"),
         ("outputs/web/friend.py", "import pinchpoint.outputs.exposition", "Outputs don't know each other"),
         ("simulator/peek.py", "import pinchpoint.diagnosis", "The simulator judges the diagnosis"),
     ],

@@ -8,6 +8,7 @@ from pinchpoint.snapshot import (
     Absence,
     EngineReading,
     EngineTarget,
+    GpuPod,
     GpuReading,
     HostReading,
     PeerLink,
@@ -18,6 +19,7 @@ from pinchpoint.snapshot import (
     ReplicaReading,
     SourceReport,
 )
+from pinchpoint.sources.pods import PodDevice, PodsReading
 
 
 class TwoGpus:
@@ -154,3 +156,50 @@ def test_a_success_is_stamped_with_its_end(board: Board) -> None:
 
 def test_how_gpus_are_connected_comes_from_their_source(board: Board) -> None:
     assert board.snapshot(1.0, 0.0)[0].links == (PeerLink("0", "1", "NV18"),)
+
+
+POD = GpuPod(uuid="GPU-1", namespace="serving", pod="chat", container="vllm")
+FRESH = Settings().pods.fresh_for_seconds
+
+
+def kubelet(at: float) -> PodsReading:
+    return PodsReading(at=at, devices=(PodDevice("GPU-1", "serving", "chat", "vllm"),))
+
+
+def no_kubelet(at: float) -> Absence:
+    return Absence("pods", Reason.TIMEOUT, "it did not answer", at)
+
+
+def test_without_a_kubelet_nothing_is_said_of_pods(board: Board) -> None:
+    board.put_pods(None)
+    snapshot, reports = board.snapshot(1.0, 0.0)
+    assert (snapshot.pods, snapshot.absence("pods")) == ((), None)
+    assert "pods" not in {report.source for report in reports}
+
+
+def test_a_kubelet_that_fails_is_down_at_once_and_its_last_answer_goes_when_it_is_old(board: Board) -> None:
+    board.put_pods(kubelet(10.0), 0.5)
+    assert board.snapshot(11.0, 0.0)[0].pods == (POD,)
+    assert report(board, "pods", 11.0).up
+    board.put_pods(no_kubelet(40.0), 5.0)
+    snapshot, _ = board.snapshot(10.0 + FRESH, 0.0)
+    assert (snapshot.pods, snapshot.absence("pods")) == ((POD,), None)
+    assert report(board, "pods", 45.0) == SourceReport(
+        source="pods", up=False, duration_seconds=5.0, last_success_timestamp_seconds=1010.5
+    )
+    snapshot, _ = board.snapshot(10.1 + FRESH, 0.0)
+    assert (snapshot.pods, snapshot.absence("pods")) == ((), no_kubelet(40.0))
+    assert len(snapshot.gpus) == 2
+
+
+def test_a_kubelet_that_goes_takes_its_pods_with_it(board: Board) -> None:
+    board.put_pods(kubelet(10.0))
+    board.put_pods(None)
+    snapshot, reports = board.snapshot(11.0, 0.0)
+    assert snapshot.pods == ()
+    assert "pods" not in {report.source for report in reports}
+
+
+def test_a_pods_gpu_by_index_is_found_among_the_gpus_of_that_tick(board: Board) -> None:
+    board.put_pods(PodsReading(at=10.0, devices=(PodDevice("1", "serving", "chat", "vllm"),)))
+    assert board.snapshot(11.0, 0.0)[0].pods == (POD,)

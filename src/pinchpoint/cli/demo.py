@@ -49,6 +49,7 @@ def demo(
         "log": {"level": log_level, "format": log_format},
         "discovery": {"loopback": False},
         "host": {"interval_seconds": 1},
+        "pods": {"enabled": False},  # this machine's pods have nothing to do with simulated cards
         "engines": {"interval_seconds": 1, "targets": [_engine(target) for target in simulated.targets()]},
         "probes": {"targets": [_probe(target) for target in simulated.targets()]},
     }

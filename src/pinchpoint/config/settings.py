@@ -31,6 +31,7 @@ from pinchpoint.sources.discovery.settings import DiscoverySettings
 from pinchpoint.sources.engine.settings import EngineSourceSettings
 from pinchpoint.sources.gpu.settings import GpuSettings
 from pinchpoint.sources.host.settings import HostSettings
+from pinchpoint.sources.pods.settings import PodSettings
 from pinchpoint.sources.probe.settings import ProbeSettings
 
 ENV_PREFIX = "PINCHPOINT_"
@@ -60,6 +61,7 @@ class Settings(BaseSettings):
     web: WebSettings = WebSettings()
     gpu: GpuSettings = GpuSettings()
     host: HostSettings = HostSettings()
+    pods: PodSettings = PodSettings()
     engines: EngineSourceSettings = EngineSourceSettings()
     discovery: DiscoverySettings = DiscoverySettings()
     probes: ProbeSettings = ProbeSettings()

@@ -19,6 +19,7 @@ from pinchpoint.snapshot import (
     Snapshot,
     SourceReport,
 )
+from pinchpoint.sources.pods import PodDevice, PodsReading, attribute
 
 HOST_STALE_INTERVALS = 3
 
@@ -31,6 +32,8 @@ class Board:
         self._gpus = gpus
         self._engines: dict[str, EngineReading | Absence] = {}
         self._host: HostReading | None = None
+        self._kubelet: PodsReading | Absence | None = None  # what it last said
+        self._pods: PodsReading | None = None
         self._probes: dict[str, ProbeReading] = {}
         self._totals: dict[str, ProbeTotals] = {}
         self._durations: dict[str, float] = {}
@@ -85,10 +88,22 @@ class Board:
         self._host = reading
         self._measured("host", reading.at + duration, duration, succeeded=True)
 
+    def put_pods(self, outcome: PodsReading | Absence | None, duration: float = 0.0) -> None:
+        """``None``: there is no kubelet, or nobody wants to know."""
+        self._kubelet = outcome
+        if outcome is None:
+            self._pods = None
+            self._forget("pods")
+            return
+        if isinstance(outcome, PodsReading):
+            self._pods = outcome
+        self._measured("pods", outcome.at + duration, duration, succeeded=outcome is self._pods)
+
     def snapshot(self, now: float, unix_offset: float) -> tuple[Snapshot, tuple[SourceReport, ...]]:
         """What is fresh at ``now``, and how each source fares. Waits for nothing."""
         gpus, gpu_absences = self._gpus.readings(now)
         engines, engine_absences = self._fresh_engines(now)
+        devices, pod_absences = self._fresh_pods(now)
         host_limit = self.settings.host.interval_seconds * HOST_STALE_INTERVALS
         host = self._host if self._host and now - self._host.at <= host_limit else None
         snapshot = Snapshot(
@@ -99,15 +114,17 @@ class Board:
             probe_totals=tuple(self._totals[name] for name in sorted(self._totals)),
             host=host,
             links=self._gpus.links,
-            absences=(*gpu_absences, *engine_absences),
+            pods=attribute(devices, gpus),
+            absences=(*gpu_absences, *engine_absences, *pod_absences),
         )
         up = {f"engine/{reading.engine}" for reading in engines}
         up |= {f"probe/{name}" for name, probe in self._probes.items() if probe.outcome == "ok"}
-        if host:
-            up.add("host")
+        up |= {name for name, there in (("host", host), ("pods", self._kubelet is self._pods)) if there}
         names = [f"engine/{name}" for name in self._engines] + [f"probe/{name}" for name in self._totals]
         if self.settings.host.enabled:
             names.append("host")
+        if self._kubelet:
+            names.append("pods")
         reports = [self._report(name, up=name in up, unix_offset=unix_offset) for name in sorted(names)]
         return snapshot, (self._gpus.report(now), *reports)
 
@@ -125,6 +142,12 @@ class Board:
             else:
                 readings.append(last)
         return tuple(readings), tuple(absences)
+
+    def _fresh_pods(self, now: float) -> tuple[tuple[PodDevice, ...], tuple[Absence, ...]]:
+        """The kubelet's last answer outlives its failures for a while, since pods seldom change."""
+        if self._pods and now - self._pods.at <= self.settings.pods.fresh_for_seconds:
+            return self._pods.devices, ()
+        return (), (self._kubelet,) if isinstance(self._kubelet, Absence) else ()
 
     def _measured(self, source: str, ended: float, duration: float, *, succeeded: bool) -> None:
         self._durations[source] = duration

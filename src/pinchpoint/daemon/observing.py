@@ -20,6 +20,7 @@ from pinchpoint.scheduler import Scheduler
 from pinchpoint.snapshot import EngineTarget, HostReading, ProbeOutcome
 from pinchpoint.sources.discovery import find_engines
 from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings, open_session
+from pinchpoint.sources.pods import PodSource
 from pinchpoint.sources.probe import Prober
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
@@ -36,7 +37,7 @@ class _Found:
 
 
 class Observer:
-    """The jobs of engines, probes, host and discovery."""
+    """The jobs of engines, probes, host, pods and discovery."""
 
     def __init__(
         self,
@@ -57,6 +58,7 @@ class Observer:
         self._named: tuple[EngineTarget, ...] = ()  # by the configuration
         self._scraped: dict[str, EngineTarget] = {}
         self._probers: dict[str, tuple[ProbeTargetSettings, Prober]] = {}
+        self._pods: PodSource | None = None
         self._found: dict[str, _Found] = {}
         self._settings: Settings | None = None
 
@@ -75,6 +77,7 @@ class Observer:
             self._scheduler.every("host", settings.host.interval_seconds, self._read_host, first_run_at_once=True)
         else:
             self._scheduler.cancel("host")
+        self._follow_pods(settings)
         if settings.discovery.looks_on_loopback(len(settings.engines.targets)):
             self._scheduler.every(
                 "discovery", settings.discovery.interval_seconds, self._discover, first_run_at_once=True
@@ -84,6 +87,16 @@ class Observer:
             self._found.clear()
         for prober in gone:
             await prober.close()
+
+    def _follow_pods(self, settings: Settings) -> None:
+        if not settings.pods.enabled:
+            self._scheduler.cancel("pods")
+            self._pods = None
+            self._board.put_pods(None)
+        elif self._pods is None or self._pods.settings != settings.pods:
+            self._pods = PodSource(settings.pods, self._clock)
+            run = partial(self._read_pods, self._pods)
+            self._scheduler.every("pods", settings.pods.interval_seconds, run, first_run_at_once=True)
 
     def abandon_probes(self) -> None:
         """Cancels probes under way: a generation may take a minute, and nobody waits for its result any more."""
@@ -155,6 +168,11 @@ class Observer:
         started = self._clock()
         reading = await asyncio.to_thread(self._read_host_now, started)
         self._board.put_host(reading, self._clock() - started)
+
+    async def _read_pods(self, source: PodSource) -> None:
+        started = self._clock()
+        outcome = await source.read()
+        self._board.put_pods(outcome, self._clock() - started)
 
     async def _discover(self) -> None:
         assert self._session is not None

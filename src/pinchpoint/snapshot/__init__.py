@@ -14,6 +14,7 @@ from pinchpoint.snapshot.gpu_parts import NVLINK_FAMILIES, GpuPod, GpuProcess, M
 from pinchpoint.snapshot.histogram import Histogram, Quantile
 from pinchpoint.snapshot.host import HostReading
 from pinchpoint.snapshot.nvml_calls import NvmlCall, NvmlCalls, StuckCall
+from pinchpoint.snapshot.ownership import gpus_of_process_tree
 from pinchpoint.snapshot.probe import Placement, ProbeOutcome, ProbeReading
 from pinchpoint.snapshot.probe_totals import ProbeTotals
 from pinchpoint.snapshot.self_report import JobReport, SelfReport, SourceReport
@@ -54,4 +55,5 @@ __all__ = [
     "ThrottleReason",
     "Window",
     "XidCount",
+    "gpus_of_process_tree",
 ]

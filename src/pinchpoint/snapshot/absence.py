@@ -23,6 +23,8 @@ class Reason(StrEnum):
     NO_DEVICES = "no_devices"
     PAUSED = "paused"  # NVML is shut down on request, so that a GPU can be reset
     DRIVER_ERROR = "driver_error"  # the driver refused for a cause of its own; the next call may work
+    REFUSED = "refused"  # the other side answers with an error of its own
+    FOREIGN_PIDS = "foreign_pids"  # process ids are the host's, and we live in another PID namespace
     # HTTP, engine
     DNS = "dns"
     CONNECT_REFUSED = "connect_refused"

@@ -62,6 +62,7 @@ class GpuReading:
     name: str | None = None
     pci_bus_id: str | None = None
     driver: str | None = None
+    minor_number: str | None = None  # of its device node: 3 is /dev/nvidia3, whatever the index
     utilization_ratio: float | None = None  # share of TIME with a kernel resident, never a share of peak
     memory_controller_utilization_ratio: float | None = None
     memory_total_bytes: float | None = None

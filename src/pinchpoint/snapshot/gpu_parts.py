@@ -46,11 +46,16 @@ NVLINK_FAMILIES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigInstance:
-    """One MIG compute instance: its share of a card. Utilisation and power belong to the card, never to it."""
+    """One MIG compute instance: its share of a card. Utilisation and power belong to the card, never to it.
+
+    Memory and activity are those of its GPU instance, told by the first of its compute instances alone: what several
+    share must not be counted several times. ``index`` is NVML's on the card.
+    """
 
     uuid: str
     gpu_instance: str
     compute_instance: str
+    index: int | None = None
     profile: str | None = None  # 1g.10gb
     memory_total_bytes: float | None = None
     memory_used_bytes: float | None = None
@@ -68,7 +73,8 @@ class GpuProcess:
     memory_bytes: float | None = None
     sm_ratio: float | None = None
     command: str | None = None
-    container: str | None = None
+    container: str | None = None  # id, 64 hexadecimal digits
+    pod_uid: str | None = None
     mig_instance: str | None = None  # GPU instance id
 
 

@@ -11,6 +11,7 @@ from pinchpoint.snapshot import Absence, GpuReading
 from pinchpoint.sources.gpu import GpuSettings, GpuSource, nvml
 from pinchpoint.sources.gpu.calls import CallBook
 from pinchpoint.sources.gpu.device import Device
+from pinchpoint.sources.gpu.host_pids import HostPids
 from pinchpoint.sources.gpu.nvml import NvmlGpu
 from pinchpoint.sources.gpu.site import Site
 from tests.fakes.nvml import FakeNvml
@@ -55,9 +56,9 @@ class Watched:
 class Opened:
     """One GPU without threads, in a time that stands still until ``read`` is told to go on."""
 
-    def __init__(self, index: int, settings: GpuSettings, sysfs: Path) -> None:
+    def __init__(self, index: int, settings: GpuSettings, sysfs: Path, proc: Path) -> None:
         self.now = 1000.0
-        self.site = Site(settings, lambda: self.now, sysfs, CallBook(lambda: self.now))
+        self.site = Site(settings, lambda: self.now, sysfs, CallBook(lambda: self.now), HostPids(proc))
         self.ledger = self.site.calls.ledger("test")
         versions, _ = nvml.start(self.ledger)
         self.device = Device(NvmlGpu(index, lambda: self.now, self.ledger), versions, self.site)
@@ -106,8 +107,13 @@ def opened(fake: FakeNvml) -> Iterator[Callable[..., Opened]]:
     """Open one GPU of the fake as it is now."""
     made = []
 
-    def open_one(index: int = 0, settings: GpuSettings | None = None, sysfs: Path = Path("/nowhere")) -> Opened:
-        made.append(Opened(index, settings or GpuSettings(), sysfs))
+    def open_one(
+        index: int = 0,
+        settings: GpuSettings | None = None,
+        sysfs: Path = Path("/nowhere"),
+        proc: Path = Path("/nowhere"),
+    ) -> Opened:
+        made.append(Opened(index, settings or GpuSettings(), sysfs, proc))
         return made[-1]
 
     yield open_one

@@ -81,7 +81,7 @@ class Soak:
                 self._go_on()
             self.fake.clear()
         scenarios.h100x8_nvswitch(self.fake)
-        self._until(lambda: sum(gpu.up for gpu in self._gpus()) == 8, "everything to be well")
+        self._until(self._well, "everything to be well")
         return self._holding()
 
     def end(self) -> None:
@@ -91,6 +91,11 @@ class Soak:
 
     def _gpus(self) -> tuple[GpuReading, ...]:
         return self.source.readings(time.monotonic())[0]
+
+    def _well(self) -> bool:
+        """Every GPU is up and has both of its profiling samples."""
+        gpus = self._gpus()
+        return len(gpus) == 8 and all(gpu.up and gpu.sm_active_ratio is not None for gpu in gpus)
 
     def _hung_at_the_start(self) -> bool:
         absences = self.source.readings(time.monotonic())[1]

@@ -13,7 +13,7 @@ from tests.sources.gpu.conftest import FAST, Watched
 
 Watch = Callable[..., Watched]
 
-STAYS = {"gpu", "uuid", "at", "up", "state", "detail", "name", "pci_bus_id", "driver"} | {
+STAYS = {"gpu", "uuid", "at", "up", "state", "detail", "name", "pci_bus_id", "minor_number", "driver"} | {
     "energy_joules_total",
     "throttle_seconds_total",
     "ecc_errors_total",

@@ -40,6 +40,7 @@ def test_eight_healthy_gpus_say_everything_in_base_units(fake: FakeNvml, watch: 
         at=gpu.at,
         name="NVIDIA H200",
         pci_bus_id="00000000:13:00.0",
+        minor_number="3",
         driver="575.57.08",
         nvml="12.575.57.08",
         architecture="hopper",

@@ -52,9 +52,8 @@ def _per_process(name: str, pick: Callable[[GpuProcess], float | None], text: st
 def _processes(scene: Scene) -> Iterable[Sample]:
     for gpu in scene.snapshot.gpus:
         for process in gpu.processes:
-            yield (
-                gpu.gpu, gpu.uuid, str(process.pid), process.kind, process.command or "", process.container or "",
-            ), 1  # fmt: skip
+            told = (process.command, process.container, process.pod_uid, process.mig_instance)
+            yield (gpu.gpu, gpu.uuid, str(process.pid), process.kind, *(text or "" for text in told)), 1
 
 
 def _pods(scene: Scene) -> Iterable[Sample]:
@@ -98,7 +97,12 @@ GPU_PARTS_METRICS = (
         "gpu_mig_dram_active_ratio", lambda mig: mig.dram_active_ratio, "Memory activity of the MIG instance."
     ),
     plain("processes_seen", "Processes on the GPU; those listed one by one are capped."),
-    info("gpu_process_info", (*_PROCESS, "command", "container"), _processes, "The processes on the GPU (opt-in)."),
+    info(
+        "gpu_process_info",
+        (*_PROCESS, "command", "container", "pod_uid", "gpu_instance"),
+        _processes,
+        "The processes on the GPU (opt-in); pod_uid is the uid of kube_pod_info.",
+    ),
     _per_process("gpu_process_memory_bytes", lambda process: process.memory_bytes, "Device memory of the process."),
     _per_process("gpu_process_sm_ratio", lambda process: process.sm_ratio, "Share of SM time of the process."),
     info(

@@ -10,10 +10,12 @@ from pinchpoint.snapshot import GpuReading, GpuState, Reason
 from pinchpoint.sources.gpu.gpm import Profile
 from pinchpoint.sources.gpu.history import History
 from pinchpoint.sources.gpu.memory import Memory
+from pinchpoint.sources.gpu.mig import MigInstances
 from pinchpoint.sources.gpu.nvlink import NvLinks
 from pinchpoint.sources.gpu.nvml import FieldAnswers, GpuDownError, LibraryDownError, NvmlGpu, Versions
 from pinchpoint.sources.gpu.pci import numa_node
 from pinchpoint.sources.gpu.pcie import PcieRates
+from pinchpoint.sources.gpu.processes import Processes
 from pinchpoint.sources.gpu.rows import ROWS, THROUGHPUT, Answer, Row, Tier
 from pinchpoint.sources.gpu.site import Site
 from pinchpoint.sources.gpu.throttling import Throttling
@@ -45,7 +47,7 @@ class Device:
         uuid = nvml.ask("nvmlDeviceGetUUID")
         if isinstance(uuid, Reason):
             raise GpuDownError(GpuState.UNKNOWN, f"GPU {nvml.index}: it doesn't tell its UUID ({uuid}); check dmesg")
-        name, pci = nvml.ask("nvmlDeviceGetName"), nvml.ask("nvmlDeviceGetPciInfo")
+        name, pci, minor = (nvml.ask(f"nvmlDeviceGet{what}") for what in ("Name", "PciInfo", "MinorNumber"))
         pci_bus_id = None if isinstance(pci, Reason) else pci.busId
         self._identity: dict[str, Any] = {
             "gpu": str(nvml.index),
@@ -54,18 +56,22 @@ class Device:
             "nvml": versions.library,
             "name": None if isinstance(name, Reason) else name,
             "pci_bus_id": pci_bus_id,
+            "minor_number": None if isinstance(minor, Reason) else str(minor),
         }
         self._numa_node = numa_node(pci_bus_id, site.sysfs) if pci_bus_id else None
         self.history: History = site.history(uuid)
         settings = site.settings
         rates = () if settings.pcie_throughput else (PcieRates(nvml, site.clock),)
-        self._profile = Profile(nvml, site.clock)
+        processes = (Processes(nvml, settings.max_processes, site.host_pids),) if settings.processes else ()
+        self._holders = profile, mig = Profile(nvml, site.clock), MigInstances(nvml, site.clock)
         self._parts: tuple[Part, ...] = (
             Memory(nvml),
             Throttling(nvml, self.history.throttle),
             NvLinks(nvml, self.history),
+            mig,
             *rates,
-            self._profile,
+            *processes,
+            profile,
         )
         rows = {**ROWS, **(THROUGHPUT if settings.pcie_throughput else {})}
         self._rows = {tier: {name: row for name, row in rows.items() if row.tier is tier} for tier in Tier}
@@ -97,7 +103,8 @@ class Device:
 
     def close(self) -> None:
         """Give back what the library holds for this object."""
-        self._profile.close()
+        for part in self._holders:
+            part.close()
 
     def recovery_action(self) -> str | None:
         """What the driver asks for, of a GPU that may be past answering anything else."""

@@ -1,7 +1,7 @@
 """The one door to NVML: what the rest of the project knows of ``pynvml``, its error codes and its traps.
 
-Every function here may block for as long as the driver likes: call them from threads that nobody waits for.
-Meanings of the codes: NVML API reference, ``nvmlReturn_t``.
+Every function here may block for as long as the driver likes: call them from threads that nobody waits for. What the
+error codes mean is in ``nvml_codes``.
 """
 
 from __future__ import annotations
@@ -14,82 +14,20 @@ import pynvml
 
 from pinchpoint.snapshot import GpuState, Reason
 from pinchpoint.sources.gpu.calls import CallLedger
+from pinchpoint.sources.gpu.nvml_codes import (
+    GPU_FAULTS,
+    LIFECYCLE,
+    NODE_FAULTS,
+    NOTHING_FOUND,
+    OPENING_FAULTS,
+)
 
 MEMORY_V2 = int(pynvml.nvmlMemory_v2)
 EVERY_LINK = 2**32 - 1  # the scope of a field value that means the sum of all NVLinks
 
 REMEMBER_SECONDS: Mapping[Reason, float] = {Reason.NOT_SUPPORTED: 3600.0, Reason.ACCESS_DENIED: 600.0}
 
-_NODE_FAULTS: Mapping[int, tuple[Reason, str]] = {
-    pynvml.NVML_ERROR_UNINITIALIZED: (Reason.DRIVER_ERROR, "NVML lost the driver; it is started again"),
-    pynvml.NVML_ERROR_NO_PERMISSION: (
-        Reason.ACCESS_DENIED,
-        "the NVIDIA device files may not be opened; run as a user who may, or pass the GPUs to the container",
-    ),
-    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: (
-        Reason.NO_DRIVER,
-        "the NVIDIA kernel driver is not loaded; load it (modprobe nvidia), it is tried again by itself",
-    ),
-    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: (
-        Reason.NO_LIBRARY,
-        "libnvidia-ml.so.1 was not found; install the NVIDIA driver, or pass it to the container (--gpus all)",
-    ),
-    pynvml.NVML_ERROR_OPERATING_SYSTEM: (
-        Reason.ACCESS_DENIED,
-        "the operating system blocks the NVIDIA devices (cgroup); recreate the container with its GPUs",
-    ),
-    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
-        Reason.DRIVER_MISMATCH,
-        "the driver was upgraded under this process, which can't change its library; restart pinchpoint",
-    ),
-    pynvml.NVML_ERROR_GPU_NOT_FOUND: (Reason.NO_DEVICES, "the driver sees no GPU; check lspci and dmesg"),
-    pynvml.NVML_ERROR_UNKNOWN: (
-        Reason.DRIVER_ERROR,
-        "NVML answers Unknown Error; in a container recreate it with its GPUs, on a host check dmesg",
-    ),
-}
-# The codes that mean the same from whichever call they come.
-_LIFECYCLE = frozenset(
-    {
-        pynvml.NVML_ERROR_UNINITIALIZED,
-        pynvml.NVML_ERROR_DRIVER_NOT_LOADED,
-        pynvml.NVML_ERROR_LIBRARY_NOT_FOUND,
-        pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH,
-    }
-)
-_GPU_FAULTS: Mapping[int, tuple[GpuState, str]] = {
-    pynvml.NVML_ERROR_GPU_IS_LOST: (
-        GpuState.LOST,
-        "it has fallen off the bus; look for its Xid in dmesg, drain the node, reboot or reseat it",
-    ),
-    pynvml.NVML_ERROR_RESET_REQUIRED: (
-        GpuState.RESET_REQUIRED,
-        "it must be reset; stop what uses it, then nvidia-smi --gpu-reset",
-    ),
-    pynvml.NVML_ERROR_OPERATING_SYSTEM: (
-        GpuState.ACCESS_DENIED,
-        "the operating system blocks it (cgroup); recreate the container with its GPUs",
-    ),
-}
-_OPENING_FAULTS: Mapping[int, tuple[GpuState, str]] = {
-    **_GPU_FAULTS,
-    pynvml.NVML_ERROR_NO_PERMISSION: (
-        GpuState.ACCESS_DENIED,
-        "its device file may not be opened; run as a user who may, or pass it to the container",
-    ),
-    **dict.fromkeys(
-        (pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_ERROR_NOT_FOUND, pynvml.NVML_ERROR_GPU_NOT_FOUND),
-        (GpuState.LOST, "NVML doesn't enumerate it any more; look for its Xid in dmesg"),
-    ),
-}
-_CALL_REASONS: Mapping[int, Reason] = {
-    pynvml.NVML_ERROR_NOT_SUPPORTED: Reason.NOT_SUPPORTED,
-    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: Reason.NOT_SUPPORTED,
-    pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH: Reason.NOT_SUPPORTED,
-    pynvml.NVML_ERROR_DEPRECATED: Reason.NOT_SUPPORTED,
-    pynvml.NVML_ERROR_NO_PERMISSION: Reason.ACCESS_DENIED,
-    pynvml.NVML_ERROR_TIMEOUT: Reason.TIMEOUT,
-}
+_MOST_INSTANCES = 64  # cards have 7
 _VALUE_MEMBERS = (  # by nvmlValueType_t, with their bits
     ("dVal", 53),
     ("uiVal", 32),
@@ -169,7 +107,7 @@ def _version(ledger: CallLedger, call: str) -> str | None:
 
 def reason_for(code: int) -> Reason:
     """Why one call has no answer, by its ``nvmlReturn_t``."""
-    return _CALL_REASONS.get(code, Reason.DRIVER_ERROR)
+    return CALL_REASONS.get(code, Reason.DRIVER_ERROR)
 
 
 def _node(ledger: CallLedger, call: str) -> Any:
@@ -180,31 +118,35 @@ def _node(ledger: CallLedger, call: str) -> Any:
 
 
 def _library_down(code: int, call: str) -> LibraryDownError:
-    reason, detail = _NODE_FAULTS.get(code, (Reason.DRIVER_ERROR, "the driver answers with an error; check dmesg"))
+    reason, detail = NODE_FAULTS.get(code, (Reason.DRIVER_ERROR, "the driver answers with an error; check dmesg"))
     return LibraryDownError(reason, f"{detail} ({call}: NVML error {code})")
 
 
 class NvmlGpu:
     """One GPU of one NVML generation. Raises GpuDownError when it can't be opened, LibraryDownError when NVML is gone.
 
+    With the handle of a MIG ``instance``, every question is about that one.
     ``answers`` counts what it has answered, ever. ``bits`` is, by field value, the width that the driver gives it in:
     that of a counter's wrap.
     """
 
-    def __init__(self, index: int, clock: Callable[[], float], ledger: CallLedger) -> None:
+    def __init__(self, index: int, clock: Callable[[], float], ledger: CallLedger, instance: Any = None) -> None:
         self.index = index
         self.answers = 0
         self.bits: dict[int | tuple[int, int], int] = {}
         self._clock, self.ledger = clock, ledger
         self._refused: dict[tuple[object, ...], tuple[Reason, float]] = {}
+        self.handle = instance or self._open()
+
+    def _open(self) -> Any:
         opening = "nvmlDeviceGetHandleByIndex"
         try:
-            self.handle = ledger.make(opening, pynvml.nvmlDeviceGetHandleByIndex, index)
+            return self.ledger.make(opening, pynvml.nvmlDeviceGetHandleByIndex, self.index)
         except pynvml.NVMLError as error:
-            if error.value in _LIFECYCLE:
+            if error.value in LIFECYCLE:
                 raise _library_down(error.value, opening) from error
             unknown = (GpuState.UNKNOWN, "NVML can't open it; in a container recreate it with its GPUs, else see dmesg")
-            raise self._down(*_OPENING_FAULTS.get(error.value, unknown), error.value, opening) from error
+            raise self._down(*OPENING_FAULTS.get(error.value, unknown), error.value, opening) from error
 
     def ask(self, call: str, *args: Any) -> Any:
         """What pynvml's ``call(handle, *args)`` returns, or the ``Reason`` why it has no answer.
@@ -257,6 +199,47 @@ class NvmlGpu:
             return answers | {field: self._refuse(("field", field), error.value, call) for field in wanted}
         return answers | {field: self._field(field, value) for field, value in zip(wanted, values, strict=True)}
 
+    def ask_list(self, call: str, *args: int) -> list[Any] | Reason:
+        """``ask`` for a list: none found is an empty one, and one that grows while it is read is read once more.
+
+        ``args`` are of the moment (a timestamp): what is refused is refused with whatever they are.
+        """
+        if reason := self._remembered((call,)):
+            return reason
+        for last in (False, True):
+            try:
+                answer = list(self._call(call, *args))
+            except pynvml.NVMLError as error:
+                if error.value == pynvml.NVML_ERROR_INSUFFICIENT_SIZE and not last:
+                    continue
+                if error.value not in NOTHING_FOUND:
+                    return self._refuse((call,), error.value, call)
+                answer = []
+            break
+        self.answers += 1
+        return answer
+
+    def instances(self) -> dict[int, NvmlGpu] | Reason:
+        """The MIG devices by their index on this GPU, each to be asked like a GPU, and in this cycle only.
+
+        Their handles are re-used for others when the card is split anew. An index without a device is passed over.
+        """
+        places = self.ask("nvmlDeviceGetMaxMigDeviceCount")
+        if isinstance(places, Reason):
+            return places
+        call = "nvmlDeviceGetMigDeviceHandleByIndex"
+        found: dict[int, NvmlGpu] = {}
+        refused: Reason | None = None
+        for index in range(min(places, _MOST_INSTANCES)):
+            try:
+                handle = self._call(call, index)
+            except pynvml.NVMLError as error:
+                if error.value not in NOTHING_FOUND:
+                    refused = self._refuse((call, index), error.value, call)
+            else:
+                found[index] = NvmlGpu(self.index, self._clock, self.ledger, handle)
+        return found if found or refused is None else refused
+
     def forget(self) -> None:
         """Ask again for everything that was refused: the GPU was changed under us."""
         self._refused.clear()
@@ -281,10 +264,10 @@ class NvmlGpu:
         return reason if self._clock() < until else None
 
     def _refuse(self, key: tuple[object, ...], code: int, call: str) -> Reason:
-        if code in _LIFECYCLE:
+        if code in LIFECYCLE:
             raise _library_down(code, call)
-        if code in _GPU_FAULTS:
-            raise self._down(*_GPU_FAULTS[code], code, call)
+        if code in GPU_FAULTS:
+            raise self._down(*GPU_FAULTS[code], code, call)
         reason = reason_for(code)
         if reason in REMEMBER_SECONDS:
             self._refused[key] = reason, self._clock() + REMEMBER_SECONDS[reason]

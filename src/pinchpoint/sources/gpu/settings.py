@@ -41,6 +41,18 @@ class GpuSettings(BaseModel):
         description="Whether PCIe traffic is asked for by the call that blocks for 20 ms a direction and GPU. Default "
         "false: the driver's byte counters are used where they tell.",
     )
+    processes: bool = Field(
+        default=False,
+        description="Whether the processes on each GPU are read: memory, SM share, command, container. Default false: "
+        "each is a series, and the driver takes milliseconds to list them. Names need the host's PID namespace.",
+    )
+    max_processes: int = Field(
+        default=64,
+        ge=1,
+        le=1000,
+        description="How many processes of a GPU are told one by one, those with most memory first. Default 64: more "
+        "than engines have, and few enough for a metrics store; how many there are is told in any case.",
+    )
     deadline_seconds: float = Field(
         default=5.0,
         ge=0.2,

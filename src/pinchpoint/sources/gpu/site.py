@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pinchpoint.sources.gpu.calls import CallBook
 from pinchpoint.sources.gpu.history import History
+from pinchpoint.sources.gpu.host_pids import HostPids
 from pinchpoint.sources.gpu.settings import GpuSettings
 
 
@@ -17,6 +18,7 @@ class Site:
     clock: Callable[[], float]
     sysfs: Path
     calls: CallBook
+    host_pids: HostPids = field(default_factory=HostPids)
     _histories: dict[str, History] = field(default_factory=dict)
 
     def history(self, uuid: str) -> History:

@@ -19,6 +19,7 @@ from pinchpoint.sources.gpu.announcer import Announcer
 from pinchpoint.sources.gpu.calls import CallBook
 from pinchpoint.sources.gpu.generation import Generation
 from pinchpoint.sources.gpu.hold import Hold, open_device_files
+from pinchpoint.sources.gpu.host_pids import HostPids
 from pinchpoint.sources.gpu.kernel_log import KernelLog
 from pinchpoint.sources.gpu.nvml import LibraryDownError, Versions
 from pinchpoint.sources.gpu.pci import count_nvidia_gpus
@@ -38,10 +39,14 @@ class GpuSource:
     """This node's GPUs. ``readings`` and ``report`` are for one thread, and never block."""
 
     def __init__(
-        self, settings: GpuSettings, clock: Callable[[], float] = time.monotonic, sysfs: Path = Path("/sys")
+        self,
+        settings: GpuSettings,
+        clock: Callable[[], float] = time.monotonic,
+        sysfs: Path = Path("/sys"),
+        proc: Path = Path("/proc"),
     ) -> None:
         self._settings, self._clock = settings, clock
-        self._site = Site(settings, clock, sysfs, CallBook(clock))
+        self._site = Site(settings, clock, sysfs, CallBook(clock), HostPids(proc))
         self._calls = self._site.calls.ledger("supervisor")
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nvml", daemon=True)
@@ -66,6 +71,8 @@ class GpuSource:
         if self._settings.enabled:
             self._thread.start()
             self._kernel_log.start()
+            if self._settings.processes and not self._site.host_pids.visible:
+                log.warning("processes on GPUs have no names here", remedy="share the host's PIDs: hostPID, --pid=host")
 
     def stop(self) -> None:
         """End within half a second. A call that hangs is left behind in its daemon thread, and NVML open with it."""

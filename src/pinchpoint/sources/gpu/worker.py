@@ -119,6 +119,7 @@ _KEPT = (
     "uuid",
     "name",
     "pci_bus_id",
+    "minor_number",
     "driver",
     "nvml",
     "architecture",
