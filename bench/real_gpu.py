@@ -22,7 +22,7 @@ from pinchpoint.outputs.catalog import CATALOG, PREFIX
 from tests.fakes.daemon import RunningDaemon
 
 TWO_SLOW_CYCLES_SECONDS = 130.0
-CONFIG = "discovery: {loopback: false}\ngpu: {}\n"
+CONFIG = "discovery: {loopback: false}\ngpu: {processes: true}\n"
 
 Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]
 

@@ -15,6 +15,7 @@ import pynvml
 from pinchpoint.snapshot import GpuState, Reason
 from pinchpoint.sources.gpu.calls import CallLedger
 from pinchpoint.sources.gpu.nvml_codes import (
+    CALL_REASONS,
     GPU_FAULTS,
     LIFECYCLE,
     NODE_FAULTS,
