@@ -130,7 +130,8 @@ class FakeNvml:
 
     def calls(self, function: str | None = None, gpu: int | None = None) -> list[tuple[int, str, int]]:
         """Each call so far as (thread id, function, GPU index or -1)."""
-        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        text = self.log.read_text() if self.log.exists() else ""
+        lines = text[: text.rfind("\n") + 1].splitlines()  # a line may be half written
         every = [(int(tid), name, int(index)) for tid, name, index in map(str.split, lines)]
         return [call for call in every if function in (None, call[1]) and gpu in (None, call[2])]
 

@@ -88,7 +88,7 @@ def test_one_slow_gpu_costs_the_others_no_reading_and_its_own_lost_ones_are_coun
         cycles = (after[index].at - before[index].at) / FAST.interval_seconds
         assert cycles > 10
         missed = after[index].missed_cycles_total - before[index].missed_cycles_total
-        assert missed <= cycles / 3  # for the test's machine may be busy
+        assert missed <= 0.6 * cycles  # the slow one loses four of five; the test's machine may be busy
 
 
 def test_the_time_that_asking_costs_is_measured_by_call(fake: FakeNvml, watch: Watch) -> None:
