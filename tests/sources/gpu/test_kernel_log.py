@@ -1,6 +1,8 @@
 """Xids that only the kernel log tells, over files and FIFOs that really grow."""
 
+import errno
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -296,3 +298,16 @@ def test_an_xid_of_a_gpu_that_nvml_does_not_show_is_held_until_it_does(
     node.until(node.all_up)
     assert sources(node.gpu(7)) == {("79", "kernel"): 1}
     node.source.stop()
+
+
+def test_a_successor_that_may_not_be_read_has_the_old_file_closed_once(tmp_path: Path) -> None:
+    """Closed twice, its number may be another thread's file by then."""
+    path = tmp_path / "kern.log"
+    path.touch()
+    lines = log_tail.follow(path, threading.Event())
+    next(lines)
+    path.unlink()
+    with socket.socket(socket.AF_UNIX) as there:
+        there.bind(str(path))  # there, and can't be opened
+        with pytest.raises(OSError, match=os.strerror(errno.ENXIO)):
+            next(lines)

@@ -47,8 +47,9 @@ def follow(path: Path, ending: threading.Event) -> Generator[bytes | None, None,
                 continue
             ending.wait(LOOK_SECONDS)  # the end of a file, or a FIFO that nobody writes to
             if _was_replaced(path, descriptor):
+                successor = _open(path)  # first: if it fails, the old one is closed once, below
                 os.close(descriptor)
-                descriptor, rest = _open(path), b""
+                descriptor, rest = successor, b""
             yield None
     finally:
         os.close(descriptor)
