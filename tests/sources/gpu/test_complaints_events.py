@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from pinchpoint.snapshot import GpuReading, GpuState, XidCount
-from pinchpoint.sources.gpu.xids import MAX_CODES
+from pinchpoint.sources.gpu.xids import KERNEL, MAX_CODES
 from tests.fakes.nvml import FakeNvml
 from tests.sources.gpu.conftest import FAST, Watched
 
@@ -239,3 +239,14 @@ def test_nothing_is_ever_set_on_a_card_so_a_kill_leaves_nothing_behind(fake: Fak
     called = {name for _, name, _ in fake.calls()}
     reading = ("nvmlDeviceGet", "nvmlSystemGet", "nvmlEventSet", "nvmlGpm", "nvmlInit", "nvmlShutdown", "nvmlDeviceIs")
     assert {name for name in called if not name.startswith(reading)} == {REGISTER}
+
+
+def test_an_error_before_anybody_asked_for_readings_is_counted_once_though_the_kernel_log_tells_it_too(
+    fake: FakeNvml, watch: Watch
+) -> None:
+    node = watch(ready=False)
+    node.until(lambda: len(fake.calls(REGISTER)) == 8)
+    fake.event(3, 79)
+    node.until(lambda: node.source._xids._counts)
+    node.source._xids.tell("0000:13:00", 79, KERNEL, time.monotonic())
+    assert counts(node.gpu(3)) == {("79", "nvml"): 1}

@@ -114,6 +114,7 @@ class EventWatch:
         """Whether the set is still good for the others. Raises EventsError."""
         if gpu.uuid in self._refused:
             return True
+        self._ledger.know(gpu)  # before its first event: the kernel log may tell of the same error by its address
         try:
             reason = events.register(int(gpu.gpu), gpu.uuid)
         except EventsError as error:
