@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from pinchpoint.sources.gpu import GpuSettings
+from pinchpoint.sources.gpu.pci import numa_node
 from tests.fakes.nvml import FakeNvml
 from tests.sources.gpu.conftest import Opened
 
@@ -112,3 +113,12 @@ def test_a_code_has_a_name_and_a_newer_one_is_told_as_it_is(
 ) -> None:
     fake.set(f"gpu 0 {key} {raw}")
     assert getattr(opened().read(), field) == told
+
+
+def test_a_bus_domain_of_more_than_four_digits_is_no_other_domain(tmp_path) -> None:
+    for domain, node in (("0000", "0"), ("10000", "1")):
+        place = tmp_path / f"bus/pci/devices/{domain}:c1:00.0"
+        place.mkdir(parents=True)
+        (place / "numa_node").write_text(node)
+    assert numa_node("00010000:C1:00.0", tmp_path) == 1
+    assert numa_node("00000000:C1:00.0", tmp_path) == 0

@@ -15,7 +15,7 @@ def numa_node(bus_id: str, sysfs: Path = Path("/sys")) -> float | None:
     """The NUMA node of a GPU (``bus_id`` as NVML writes it, its domain in eight digits); ``None`` without one."""
     domain, _, rest = bus_id.lower().partition(":")
     try:
-        node = int((sysfs / "bus/pci/devices" / f"{domain[-4:]}:{rest}" / "numa_node").read_text())
+        node = int((sysfs / "bus/pci/devices" / f"{int(domain, 16):04x}:{rest}" / "numa_node").read_text())
     except (OSError, ValueError):
         return None
     return float(node) if node >= 0 else None
