@@ -57,3 +57,9 @@ def test_the_kernel_log_is_a_switch_or_a_path(given: object, meant: object) -> N
 def test_a_kernel_log_that_is_neither_is_refused() -> None:
     with pytest.raises(ValidationError, match="neither true, false nor an absolute path"):
         GpuSettings.model_validate({"kernel_log": "ture"})
+
+
+def test_a_reading_that_goes_stale_before_the_next_is_due_is_no_setting() -> None:
+    with pytest.raises(ValidationError, match="so every GPU would be called hung; raise it"):
+        GpuSettings(interval_seconds=5, stale_after_seconds=5)
+    assert GpuSettings(interval_seconds=5, stale_after_seconds=12).fresh_for_seconds == 12

@@ -103,6 +103,14 @@ class GpuSettings(BaseModel):
         return value
 
     @model_validator(mode="after")
+    def _fresh_until_the_next(self) -> Self:
+        if self.stale_after_seconds is not None and self.stale_after_seconds <= self.interval_seconds:
+            raise ValueError(
+                "stale_after_seconds is not above interval_seconds, so every GPU would be called hung; raise it"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _one_good_token(self) -> Self:
         self.token()
         return self
