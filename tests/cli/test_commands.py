@@ -321,3 +321,11 @@ def test_a_terminal_that_watches_gets_progress_though_the_url_looks_like_markup(
     assert "Traceback" not in shown
     assert ended.stdout.startswith("127.0.0.1:1/[/bold]: no_data")
     assert ended.returncode == 1
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:port", "http://127.0.0.1:10770/ x"])
+def test_a_url_that_is_none_is_told_in_a_line(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PINCHPOINT_GPU__PAUSE_TOKEN", "a-token-of-more-than-16-characters")
+    result = pinchpoint("gpu", "pause", url)
+    assert result.exit_code == 2
+    assert "see whether pinchpoint runs there" in result.stderr

@@ -1,5 +1,6 @@
 """``pinchpoint gpu pause`` and ``resume``: a running pinchpoint lets go of the driver, and takes it again."""
 
+import http.client
 import os
 import urllib.error
 import urllib.request
@@ -59,7 +60,7 @@ def _post(url: str, what: str, token_file: Path | None) -> None:
     except urllib.error.HTTPError as error:
         text = error.read(4096).decode(errors="replace").strip()
         fail(f"{shown}: {text or error.reason}", BAD_NEWS if error.code == 503 else 2)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         fail(f"{shown}: {getattr(error, 'reason', error)}; see whether pinchpoint runs there")
 
 
