@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from pinchpoint.diagnosis.rates import known, mean, ratio, total
 from pinchpoint.snapshot import GpuReading, GpuState, Snapshot, ThrottleReason
@@ -29,7 +30,7 @@ SERIOUS_XIDS: Mapping[str, str] = {
 
 LOADED_RATIO = 0.5  # an idle card lets its PCIe link down to save power: only a busy one is judged by it
 
-Readings = Mapping[str, Sequence[GpuReading]]  # by GPU index, oldest first
+Readings = Mapping[tuple[str, str], Sequence[GpuReading]]  # by index and UUID (an index may pass on), oldest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,17 +81,18 @@ def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, 
     """The GPUs ``declared`` for the engine; without a declaration all of them when it is the only engine, else none."""
     if not snapshots or (not declared and snapshots[-1].engine_names() != (engine,)):
         return Devices()
-    found: dict[str, dict[float, GpuReading]] = {}
+    found: dict[tuple[str, str], dict[float, GpuReading]] = {}
     for snapshot in snapshots:
         for gpu in snapshot.gpus:
             if not declared or gpu.gpu in declared:
-                found.setdefault(gpu.gpu, {})[gpu.at] = gpu
+                found.setdefault((gpu.gpu, gpu.uuid), {})[gpu.at] = gpu
     if not found:
         return Devices()
-    latest = [gpu for gpu in snapshots[-1].gpus if gpu.gpu in found]
+    indices = {index for index, _ in found}
+    latest = [gpu for gpu in snapshots[-1].gpus if gpu.gpu in indices]
     sick = tuple(gpu for gpu in latest if not gpu.up and gpu.state is not GpuState.ACCESS_DENIED)
-    readings = {index: tuple(by_time.values()) for index, by_time in found.items()}
-    cards = tuple(_card(index, history) for index, history in sorted(readings.items()))
+    readings = {who: tuple(by_time.values()) for who, by_time in found.items()}
+    cards = tuple(_card(index, history) for (index, _), history in sorted(readings.items()))
 
     def typical(pick: Callable[[GpuReading], float | None]) -> float | None:
         values = _per_gpu(readings, pick)
@@ -100,7 +102,7 @@ def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, 
         declared=bool(declared),
         sick=sick,
         cards=cards,
-        gpus=float(len(found)),
+        gpus=float(len(indices)),
         gpus_sick=float(len(sick)),
         gpu_utilization_ratio=typical(lambda gpu: gpu.utilization_ratio),
         gpu_sm_active_ratio=typical(lambda gpu: gpu.sm_active_ratio),
@@ -177,9 +179,9 @@ def _per_gpu(readings: Readings, pick: Callable[[GpuReading], float | None]) -> 
 
 
 def _increase(history: Sequence[GpuReading], pick: Callable[[GpuReading], float | None]) -> float | None:
-    """Increase of a counter since the window began; a counter that fell began anew."""
+    """Increase of a counter since the window began; nothing is known of the one interval in which it began anew."""
     values = [value for gpu in history if (value := known(pick(gpu))) is not None]
-    return known(max(0.0, values[-1] - values[0])) if values else None
+    return known(sum(max(0.0, after - before) for before, after in pairwise(values))) if values else None
 
 
 def _clock_ratio(gpu: GpuReading) -> float | None:
