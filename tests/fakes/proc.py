@@ -13,11 +13,12 @@ class FakeProc:
         self.folder = folder / "proc"
         (self.folder / "self/ns").mkdir(parents=True)
         (self.folder / "self/ns/pid").symlink_to(namespace)
+        self.add(1, b"systemd")
 
     def add(self, pid: int, comm: bytes = b"python3", cgroup: str = "/") -> None:
         """A process. ``cgroup`` is a path of cgroup v2, or a whole file."""
         process = self.folder / str(pid)
-        process.mkdir()
+        process.mkdir(exist_ok=True)
         (process / "comm").write_bytes(comm + b"\n")
         (process / "cgroup").write_text(cgroup if "\n" in cgroup else f"0::{cgroup}\n")
 

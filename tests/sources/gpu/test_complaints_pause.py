@@ -173,3 +173,19 @@ def test_a_hold_is_taken_only_while_no_pause_is_asked_for() -> None:
     assert not hold.take()
     hold.resume()
     assert (hold.take(), hold.paused_at) == (True, None)
+
+
+def test_a_pause_that_a_hung_gpu_prevents_costs_the_others_nothing_once_it_is_taken_back(
+    fake: FakeNvml, watch: Watch
+) -> None:
+    node = watch()
+    fake.fault("nvmlDeviceGetPowerUsage", gpu=3, hang=True)
+    node.until(lambda: node.gpu(3).state is GpuState.HUNG)
+    node.source.pause()
+    node.until(lambda: reason(node) is Reason.HUNG)
+    time.sleep(0.5)  # for the supervisor to take note
+    node.source.resume()
+    for index in range(8):
+        if index != 3:
+            assert node.next_cycle(index).up
+    assert node.gpu(3).state is GpuState.HUNG

@@ -94,3 +94,9 @@ def test_this_very_process_is_told_where_the_kernel_lets_us() -> None:
     host = HostPids()
     assert (host.describe(os.getpid()).command is not None) == host.visible
     assert host.alive(os.getpid())
+
+
+def test_where_the_processes_of_others_are_hidden_none_of_them_seems_to_have_ended(tmp_path: Path) -> None:
+    proc = FakeProc(tmp_path)
+    proc.end(1)  # /proc with hidepid, for a user who is not root
+    assert not HostPids(proc.folder).visible

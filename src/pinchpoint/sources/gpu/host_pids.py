@@ -28,12 +28,14 @@ class HostProcess:
 
 
 class HostPids:
-    """The processes of the host, as far as ``visible``: not from a PID namespace of our own, as containers have."""
+    """The processes of the host, as far as ``visible``: not from a PID namespace of our own, as containers have, nor to
+    a user from whom /proc (mounted with hidepid) hides those of others: they would all seem to have ended."""
 
     def __init__(self, proc: Path = Path("/proc")) -> None:
         self._proc = proc
         try:
-            self.visible = os.readlink(proc / "self/ns/pid") == _FIRST_PID_NAMESPACE
+            ours = os.readlink(proc / "self/ns/pid")
+            self.visible = ours == _FIRST_PID_NAMESPACE and (proc / "1").exists()  # hidepid hides what is another's
         except OSError:
             self.visible = False
 
