@@ -72,7 +72,10 @@ class GpuSource:
             self._thread.start()
             self._kernel_log.start()
             if self._settings.processes and not self._site.host_pids.visible:
-                log.warning("processes on GPUs have no names here", remedy="share the host's PIDs: hostPID, --pid=host")
+                log.warning(
+                    "processes on GPUs have no names here",
+                    remedy="share the host's PIDs: hostPID, --pid=host; or hidepid hides them",
+                )
 
     def stop(self) -> None:
         """End within half a second. A call that hangs is left behind in its daemon thread, and NVML open with it."""
@@ -247,15 +250,19 @@ class GpuSource:
     def _watch(self, generation: Generation, count: int) -> None:
         """Until the end, a pause, a fault of NVML, another number of GPUs, or a while in which no GPU answered.
 
-        The latter two wait for a GPU that hangs: NVML can't be shut down under it without blanking the others.
+        The latter three wait for a GPU that hangs: NVML can't be shut down under it without blanking the others.
         """
         look_again = self._clock() + self._settings.retry_seconds
-        while not self._ending.wait(WATCH_SECONDS) and self._hold.paused_at is None:
+        while not self._ending.wait(WATCH_SECONDS):
             if fault := generation.fault:
                 self._give_up(fault.reason, fault.detail)
                 raise fault
             now = self._clock()
-            if now < look_again or generation.hung(now):
+            if generation.hung(now):
+                continue
+            if self._hold.paused_at is not None:
+                return
+            if now < look_again:
                 continue
             look_again = now + self._settings.retry_seconds
             if self._count() not in (count, None) or not any(v.up for v in generation.views(now).values() if v):
