@@ -55,13 +55,23 @@ def _post(url: str, what: str, token_file: Path | None) -> None:
     request = urllib.request.Request(f"{url.rstrip('/')}/-/gpu/{what}", method="POST")  # noqa: S310 - checked above
     request.add_header("Authorization", f"Bearer {_token(token_file)}")
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
+        with _direct().open(request, timeout=TIMEOUT_SECONDS) as answer:
             print(answer.read(4096).decode(errors="replace").strip())
     except urllib.error.HTTPError as error:
         text = error.read(4096).decode(errors="replace").strip()
         fail(f"{shown}: {text or error.reason}", BAD_NEWS if error.code == 503 else 2)
     except (OSError, ValueError, http.client.HTTPException) as error:
         fail(f"{shown}: {getattr(error, 'reason', error)}; see whether pinchpoint runs there")
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: object, **__: object) -> None:
+        return None
+
+
+def _direct() -> urllib.request.OpenerDirector:
+    """Goes to the URL and nowhere else: a redirect or a proxy would be given the token."""
+    return urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
 
 
 def _token(file: Path | None) -> str:

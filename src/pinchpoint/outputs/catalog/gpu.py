@@ -82,7 +82,12 @@ GPU_METRICS = (
     by("domain", "clock_hertz", "Clock by domain."),
     by("domain", "clock_max_hertz", "Highest clock by domain."),
     by("reason", "throttle_active", "Whether the clocks are held down now for this reason (1) or not (0)."),
-    by("reason", "throttle_seconds_total", "Time in which clocks were held down for this reason.", Kind.COUNTER),
+    by(
+        "reason",
+        "throttle_seconds_total",
+        "Time in which clocks were held down for this reason; hw_slowdown includes heat and power brake.",
+        Kind.COUNTER,
+    ),
     plain("pcie_link_generation", "PCIe generation of the link now; it falls when the GPU idles."),
     plain("pcie_link_generation_max", "PCIe generation that GPU and slot can do."),
     plain("pcie_link_width", "PCIe lanes of the link now."),

@@ -109,6 +109,6 @@ GPU_PARTS_METRICS = (
         "gpu_pod_info",
         ("uuid", "namespace", "pod", "container"),
         _pods,
-        "Kubernetes containers that were given the GPU or MIG instance; join it on uuid.",
+        "Kubernetes containers with the GPU (join on uuid) or MIG instance (on gpu_mig_instance_info's mig_uuid).",
     ),
 )
