@@ -16,7 +16,8 @@ from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.node import this_node
 from pinchpoint.snapshot import EngineTarget, Snapshot
 from pinchpoint.sources.discovery import find_engines
-from pinchpoint.sources.engine import EngineScraper, EngineSettings, open_session
+from pinchpoint.sources.engine import EngineScraper, EngineSettings
+from pinchpoint.sources.http import open_session
 
 STEP_SECONDS = 1.0
 

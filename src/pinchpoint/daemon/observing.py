@@ -19,7 +19,8 @@ from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.scheduler import Scheduler
 from pinchpoint.snapshot import EngineTarget, HostReading, ProbeOutcome
 from pinchpoint.sources.discovery import find_engines
-from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings, open_session
+from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings
+from pinchpoint.sources.http import open_session
 from pinchpoint.sources.pods import PodSource
 from pinchpoint.sources.probe import Prober
 from pinchpoint.sources.probe.settings import ProbeTargetSettings

@@ -9,6 +9,7 @@ Is not: a place for decisions, formatting or I/O. Imports nothing of the project
 
 from pinchpoint.snapshot.absence import Absence, Reason
 from pinchpoint.snapshot.engine import EngineFacts, EngineReading, ReplicaReading, Slo
+from pinchpoint.snapshot.engine_process import EngineProcess
 from pinchpoint.snapshot.gpu import GpuReading, GpuState, PeerLink, ThrottleReason
 from pinchpoint.snapshot.gpu_parts import NVLINK_FAMILIES, GpuPod, GpuProcess, MigInstance, NvLink, XidCount
 from pinchpoint.snapshot.histogram import Histogram, Quantile
@@ -18,7 +19,7 @@ from pinchpoint.snapshot.ownership import gpus_of_process_tree
 from pinchpoint.snapshot.probe import Placement, ProbeOutcome, ProbeReading
 from pinchpoint.snapshot.probe_totals import ProbeTotals
 from pinchpoint.snapshot.self_report import JobReport, SelfReport, SourceReport
-from pinchpoint.snapshot.target import EngineTarget
+from pinchpoint.snapshot.target import EngineTarget, HttpAccess
 from pinchpoint.snapshot.tick import Snapshot
 from pinchpoint.snapshot.window import Window
 
@@ -26,6 +27,7 @@ __all__ = [
     "NVLINK_FAMILIES",
     "Absence",
     "EngineFacts",
+    "EngineProcess",
     "EngineReading",
     "EngineTarget",
     "GpuPod",
@@ -34,6 +36,7 @@ __all__ = [
     "GpuState",
     "Histogram",
     "HostReading",
+    "HttpAccess",
     "JobReport",
     "MigInstance",
     "NvLink",

@@ -1,7 +1,7 @@
 """One inference engine at one moment, in words that fit every kind of engine."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 from pinchpoint.snapshot.histogram import Histogram
 
@@ -34,6 +34,27 @@ class EngineFacts:
     gpu_memory_utilization: float | None = None
     enable_prefix_caching: bool | None = None
     gpu_name: str | None = None
+    pipeline_parallel_size: int | None = None
+    block_size: int | None = None  # tokens of a KV-cache block
+    kv_cache_dtype: str | None = None
+    kv_cache_capacity_tokens: float | None = None  # of one replica, as the start-up log says it
+    origins: Mapping[str, str] = field(default_factory=dict)  # fact -> who said it; see ``completed``
+
+    def completed(self, other: "EngineFacts", origin: str) -> "EngineFacts":
+        """These facts, with ``other``'s where these are unknown. ``origins`` remembers that ``origin`` said those.
+
+        Origins are ``config``, ``command_line``, ``log``, ``models`` (/v1/models) and ``metrics``; callers go from the
+        most to the least believed.
+        """
+        unknown = (None, "", {})
+        new = {
+            each.name: value
+            for each in fields(self)
+            if each.name != "origins"
+            and getattr(self, each.name) in unknown
+            and (value := getattr(other, each.name)) not in unknown
+        }
+        return replace(self, **new, origins={**self.origins, **dict.fromkeys(new, origin)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

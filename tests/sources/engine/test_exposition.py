@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families as text_refe
 
 from pinchpoint.snapshot import Reason
 from pinchpoint.sources.engine.exposition import MAX_LABELS, MAX_SAMPLES, Sample, parse
-from pinchpoint.sources.engine.failure import ScrapeError
+from pinchpoint.sources.http.failure import SourceError
 
 DATA = Path("tests/data")
 # tgi and llamacpp have counters without _total, to which prometheus_client adds it.
@@ -22,7 +22,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 def refused(body: bytes, content_type: str | None = None) -> Reason:
-    with pytest.raises(ScrapeError) as caught:
+    with pytest.raises(SourceError) as caught:
         parse(body, content_type)
     assert "\n" not in caught.value.detail
     return caught.value.reason
@@ -105,7 +105,7 @@ def test_what_is_written_is_what_is_read(lines):
     st.sampled_from([None, OPENMETRICS, "text/html"]),
 )
 def test_no_bytes_raise_anything_but_the_rooms_own_error(body: bytes, content_type: str | None):
-    with suppress(ScrapeError):
+    with suppress(SourceError):
         families = parse(body, content_type)
         assert all(math.isfinite(s.value) for samples in families.samples.values() for s in samples)
 

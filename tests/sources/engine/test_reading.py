@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinchpoint.snapshot import EngineFacts, EngineReading, EngineTarget, Histogram, Reason, ReplicaReading
-from pinchpoint.sources.engine import EpochTracker, ScrapeError, reading_from_body
+from pinchpoint.sources.engine import EpochTracker, reading_from_body
 from pinchpoint.sources.engine.fingerprint import fold
 from pinchpoint.sources.engine.vllm import MAX_REPLICAS, MAX_WARNINGS
+from pinchpoint.sources.http import SourceError
 
 TARGET = EngineTarget(engine="chat", url="http://127.0.0.1:8000")
 
@@ -165,7 +166,7 @@ def test_hostile_label_values_are_bounded():
     ],
 )
 def test_an_exposition_without_vllm_says_why_that_may_be(lines: list[str], cause: str):
-    with pytest.raises(ScrapeError, match=cause) as caught:
+    with pytest.raises(SourceError, match=cause) as caught:
         read(*lines)
     assert caught.value.reason is Reason.METRICS_MISSING
 

@@ -17,7 +17,8 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, Reason
-from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings, open_session
+from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings
+from pinchpoint.sources.http import open_session
 
 BODY = Path("tests/data/engine-metrics/vllm-0.33.0-v1.prom").read_bytes()
 SMALL = b"vllm:num_requests_running 1\n"

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pinchpoint.snapshot import EngineReading, EngineTarget, Histogram, Reason, ReplicaReading
-from pinchpoint.sources.engine import ScrapeError, reading_from_body
+from pinchpoint.sources.engine import reading_from_body
+from pinchpoint.sources.http import SourceError
 
 DATA = Path("tests/data")
 SYNTHETIC = DATA / "engine-metrics"
@@ -174,6 +175,6 @@ def test_what_the_engine_prints_of_itself_completes_the_facts():
     ],
 )
 def test_another_engine_is_recognised_and_said_not_to_be_read(file: str, engine: str):
-    with pytest.raises(ScrapeError, match=engine) as caught:
+    with pytest.raises(SourceError, match=engine) as caught:
         read(SYNTHETIC / f"{file}.prom")
     assert caught.value.reason is Reason.METRICS_MISSING

@@ -5,8 +5,6 @@ and up. Is not: an aggregator of replicas, a rate of counters, or a judge; those
 """
 
 from pinchpoint.sources.engine.epoch import EpochTracker
-from pinchpoint.sources.engine.failure import ScrapeError
-from pinchpoint.sources.engine.fetch import open_session
 from pinchpoint.sources.engine.reading import reading_from_body
 from pinchpoint.sources.engine.scrape import EngineScraper
 from pinchpoint.sources.engine.settings import EngineSettings, EngineSourceSettings, SloSettings
@@ -16,8 +14,6 @@ __all__ = [
     "EngineSettings",
     "EngineSourceSettings",
     "EpochTracker",
-    "ScrapeError",
     "SloSettings",
-    "open_session",
     "reading_from_body",
 ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pinchpoint.snapshot import Reason
-from pinchpoint.sources.engine.failure import ScrapeError
+from pinchpoint.sources.http.failure import SourceError
 
 MAX_SAMPLES = 100_000  # sixteen data-parallel ranks of vLLM 0.33 expose about 9,000
 MAX_LINES = 4 * MAX_SAMPLES  # HELP and TYPE included: 16 MiB of empty lines would take half a gigabyte
@@ -60,11 +60,11 @@ class Families:
 def parse(body: bytes, content_type: str | None = None) -> Families:
     """Read one exposition.
 
-    ``content_type`` matters for OpenMetrics only, which must end with ``# EOF``. Raises ``ScrapeError``
+    ``content_type`` matters for OpenMetrics only, which must end with ``# EOF``. Raises ``SourceError``
     (``NOT_EXPOSITION``, ``TRUNCATED`` or ``TOO_LARGE``) and nothing else, whatever the bytes are.
     """
     if body.count(b"\n") > MAX_LINES:
-        raise ScrapeError(Reason.TOO_LARGE, f"more than {MAX_LINES} lines; check port and metrics_path")
+        raise SourceError(Reason.TOO_LARGE, f"more than {MAX_LINES} lines; check port and metrics_path")
     *lines, half = body.decode("utf-8", errors="replace").removeprefix("\ufeff").split("\n")
     samples: dict[str, list[Sample]] = {}
     declared: set[str] = set()
@@ -90,7 +90,7 @@ def parse(body: bytes, content_type: str | None = None) -> Families:
         good += 1
         name, sample = read
         if good > MAX_SAMPLES:
-            raise ScrapeError(Reason.TOO_LARGE, f"more than {MAX_SAMPLES} samples by line {number + 1}")
+            raise SourceError(Reason.TOO_LARGE, f"more than {MAX_SAMPLES} samples by line {number + 1}")
         if math.isfinite(sample.value) and not name.endswith("_created"):
             samples.setdefault(name, []).append(sample)
     _refuse_nonsense(body, content_type, good=good, bad=bad, half="" if ended else half, ended=ended)
@@ -101,14 +101,14 @@ def _refuse_nonsense(body: bytes, content_type: str | None, *, good: int, bad: i
     """Raise when the body as a whole is no exposition, or is not all of one."""
     hopeless = bad > good or (good == 0 and half.strip() != "")
     if hopeless and not (bad == 0 and _HALF_LINE.fullmatch(half)):
-        raise ScrapeError(
+        raise SourceError(
             Reason.NOT_EXPOSITION,
             f"the answer is {_resemblance(body)}, not Prometheus text; check port and metrics_path",
         )
     if half.strip():
-        raise ScrapeError(Reason.TRUNCATED, f"the body ends in the middle of a line after {len(body)} bytes")
+        raise SourceError(Reason.TRUNCATED, f"the body ends in the middle of a line after {len(body)} bytes")
     if content_type and content_type.startswith("application/openmetrics-text") and not ended:
-        raise ScrapeError(Reason.TRUNCATED, f"the OpenMetrics body has no # EOF after {len(body)} bytes")
+        raise SourceError(Reason.TRUNCATED, f"the OpenMetrics body has no # EOF after {len(body)} bytes")
 
 
 def _resemblance(body: bytes) -> str:

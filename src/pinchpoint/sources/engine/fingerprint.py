@@ -2,7 +2,7 @@
 
 from pinchpoint.snapshot import Reason
 from pinchpoint.sources.engine.exposition import Families, Sample
-from pinchpoint.sources.engine.failure import ScrapeError
+from pinchpoint.sources.http.failure import SourceError
 
 # The colon is not safe everywhere: Ray and OpenMetrics' "escaping=underscores" replace it, Ray also prefixes.
 _UNDERSCORED = ("vllm_", "sglang_", "lmdeploy_")
@@ -40,7 +40,7 @@ def require_vllm(families: Families) -> None:
     """
     names = families.names
     if not any(name.startswith("vllm:") for name in names):
-        raise ScrapeError(Reason.METRICS_MISSING, _why_missing(names))
+        raise SourceError(Reason.METRICS_MISSING, _why_missing(names))
 
 
 def _why_missing(names: frozenset[str]) -> str:

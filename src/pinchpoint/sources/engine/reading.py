@@ -12,7 +12,7 @@ def reading_from_body(target: EngineTarget, body: bytes, content_type: str | Non
     """The reading of ``target`` that ``body`` holds, scraped at ``at``.
 
     ``epoch`` is the server's own start time where it prints one, else empty: ``EpochTracker`` completes it. Raises
-    ``ScrapeError`` when the body is not a vLLM exposition.
+    ``SourceError`` when the body is not a vLLM exposition.
     """
     families = folded(parse(body, content_type))
     require_vllm(families)

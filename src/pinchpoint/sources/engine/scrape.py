@@ -10,10 +10,10 @@ import structlog
 
 from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, Reason
 from pinchpoint.sources.engine.epoch import EpochTracker
-from pinchpoint.sources.engine.failure import ScrapeError
-from pinchpoint.sources.engine.fetch import Answer, fetch
 from pinchpoint.sources.engine.reading import reading_from_body
 from pinchpoint.sources.engine.settings import EngineSourceSettings
+from pinchpoint.sources.http.failure import SourceError
+from pinchpoint.sources.http.fetch import Answer, fetch
 
 THREAD_ABOVE_BYTES = 100_000  # about 6 ms of parsing: more would hold up the event loop
 VERSION_REFRESH_SECONDS = 600.0  # a restart is asked about at once; this is for one that went unseen
@@ -47,7 +47,7 @@ class EngineScraper:
         async with self._one_in_flight:
             try:
                 reading = await self._read(now)
-            except ScrapeError as error:
+            except SourceError as error:
                 return self._absent(error.reason, error.detail, now())
             except Exception as error:  # noqa: BLE001 - the guard of this source: a defect costs one reading, not the daemon
                 if self._lost is not Reason.ERROR:  # once, not at every scrape
@@ -70,7 +70,7 @@ class EngineScraper:
         _require_ok(metrics)
         # Only 503 speaks: other servers have no /health, or let it fail when they are busy.
         if isinstance(health, Answer) and health.status == 503:
-            raise ScrapeError(
+            raise SourceError(
                 Reason.ENGINE_DEAD, "/health answers 503: the engine core died, its metrics are frozen; restart it"
             )
         arguments = (self.target, metrics.body, metrics.content_type, metrics.at)
@@ -117,12 +117,12 @@ class EngineScraper:
 
 def _require_ok(answer: Answer) -> None:
     if answer.status in (401, 403):
-        raise ScrapeError(
+        raise SourceError(
             Reason.UNAUTHORIZED,
             f"HTTP {answer.status}; vLLM leaves /metrics open, so a proxy asks: set bearer_token_file",
         )
     if answer.status != 200:
-        raise ScrapeError(Reason.HTTP_STATUS, f"HTTP {answer.status}; check metrics_path and the engine's log")
+        raise SourceError(Reason.HTTP_STATUS, f"HTTP {answer.status}; check metrics_path and the engine's log")
 
 
 def _version_in(body: bytes) -> str | None:

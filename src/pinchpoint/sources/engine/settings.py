@@ -6,7 +6,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from pinchpoint.snapshot import EngineFacts, EngineTarget, Slo
-from pinchpoint.sources.base_url import BaseUrl
+from pinchpoint.sources.http.base_url import BaseUrl
 
 MAX_TOKEN_FILE_BYTES = 65_536
 MAX_COUNT = 10**12  # of tokens, sequences, GPUs: far above any, and still a float

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, model_validator
 
 from pinchpoint.snapshot import Placement
-from pinchpoint.sources.base_url import BaseUrl
+from pinchpoint.sources.http.base_url import BaseUrl
 
 HOSTED_INTERVAL_FLOOR_SECONDS = 60.0
 _DEFAULT_INTERVAL_SECONDS = {Placement.LOCAL: 30.0, Placement.HOSTED: 300.0}

@@ -8,7 +8,7 @@ import aiohttp
 import aiohttp.http_exceptions
 
 from pinchpoint.snapshot import ProbeOutcome
-from pinchpoint.sources.os_cause import os_cause
+from pinchpoint.sources.http.os_cause import os_cause
 
 
 def of_exception(error: BaseException) -> ProbeOutcome:

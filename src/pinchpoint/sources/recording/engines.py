@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, Reason
-from pinchpoint.sources.engine import EpochTracker, ScrapeError, reading_from_body
+from pinchpoint.sources.engine import EpochTracker, reading_from_body
+from pinchpoint.sources.http import SourceError
 from pinchpoint.sources.recording.failure import RecordingError
 from pinchpoint.sources.recording.files import read_bytes
 from pinchpoint.sources.recording.stamp import read_stamp
@@ -70,7 +71,7 @@ def read_engine(
             if stamp and stamp.absent:
                 return Absence(f"engine/{target.engine}", stamp.absent, stamp.detail, at)
             return epochs.stamp(reading_from_body(target, body, None, at))
-        except ScrapeError as error:
+        except SourceError as error:
             return Absence(f"engine/{target.engine}", error.reason, f"{files[step].name}: {error.detail}", at)
 
     return tuple(read(number, step) for number, step in enumerate(steps))

@@ -9,8 +9,8 @@ import aiohttp
 from yarl import URL
 
 from pinchpoint.snapshot import Reason
-from pinchpoint.sources.engine.failure import ScrapeError
-from pinchpoint.sources.os_cause import os_cause
+from pinchpoint.sources.http.failure import SourceError
+from pinchpoint.sources.http.os_cause import os_cause
 
 MAX_REDIRECTS = 3
 _REDIRECT = frozenset({301, 302, 303, 307, 308})
@@ -56,7 +56,7 @@ async def fetch(
 ) -> Answer:
     """GET ``url``, following up to three redirects within its own origin, which is where the token may go.
 
-    Any status is an ``Answer``. Raises ``ScrapeError`` when there is none in time, in size or in one piece.
+    Any status is an ``Answer``. Raises ``SourceError`` when there is none in time, in size or in one piece.
     """
     # Compression would cost CPU on the engine's own event loop.
     headers = {"Accept": "text/plain; version=0.0.4", "Accept-Encoding": "identity"}
@@ -71,14 +71,14 @@ async def fetch(
                     return answer
                 here = _redirected(here, answer)
     except TimeoutError:
-        raise ScrapeError(
+        raise SourceError(
             Reason.TIMEOUT, f"no complete answer within {timeout_seconds:g} s; is the engine overloaded or hung?"
         ) from None
     except aiohttp.ClientError as error:
         raise _failure(error) from None
     except UnicodeError:  # "a..b", or a label of more than 63 characters
-        raise ScrapeError(Reason.DNS, "the host name is none that could resolve; check url") from None
-    raise ScrapeError(Reason.HTTP_STATUS, f"more than {MAX_REDIRECTS} redirects; set metrics_path to the final path")
+        raise SourceError(Reason.DNS, "the host name is none that could resolve; check url") from None
+    raise SourceError(Reason.HTTP_STATUS, f"more than {MAX_REDIRECTS} redirects; set metrics_path to the final path")
 
 
 async def _get(
@@ -105,9 +105,9 @@ def _redirected(here: URL, answer: Answer) -> URL:
         there = here.join(URL(answer.location))
         same = there.origin() == here.origin()
     except ValueError:
-        raise ScrapeError(Reason.HTTP_STATUS, f"HTTP {answer.status} to a location that is no URL") from None
+        raise SourceError(Reason.HTTP_STATUS, f"HTTP {answer.status} to a location that is no URL") from None
     if not same:
-        raise ScrapeError(
+        raise SourceError(
             Reason.HTTP_STATUS, f"HTTP {answer.status} redirects to {there.origin()}; set url to it if that is right"
         )
     return there
@@ -116,24 +116,24 @@ def _redirected(here: URL, answer: Answer) -> URL:
 async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     if encoding not in _ENCODINGS:
-        raise ScrapeError(Reason.NOT_EXPOSITION, f"the body is encoded as {encoding[:20]}, which was not asked for")
+        raise SourceError(Reason.NOT_EXPOSITION, f"the body is encoded as {encoding[:20]}, which was not asked for")
     inflater = zlib.decompressobj(wbits=47) if encoding in ("gzip", "deflate") else None  # 47: either header
     body = bytearray()
     async for chunk in response.content.iter_any():
         try:
             body += inflater.decompress(chunk, max_bytes + 1 - len(body)) if inflater is not None else chunk
         except zlib.error:
-            raise ScrapeError(Reason.NOT_EXPOSITION, "the body says it is compressed and can't be inflated") from None
+            raise SourceError(Reason.NOT_EXPOSITION, "the body says it is compressed and can't be inflated") from None
         if len(body) > max_bytes:
-            raise ScrapeError(
+            raise SourceError(
                 Reason.TOO_LARGE, f"the body is larger than {max_bytes} bytes; wrong port, or raise max_body_bytes"
             )
     if inflater is not None and not inflater.eof:
-        raise ScrapeError(Reason.TRUNCATED, f"the compressed body ends early, after {len(body)} inflated bytes")
+        raise SourceError(Reason.TRUNCATED, f"the compressed body ends early, after {len(body)} inflated bytes")
     return bytes(body)
 
 
-def _failure(error: aiohttp.ClientError) -> ScrapeError:
+def _failure(error: aiohttp.ClientError) -> SourceError:
     reason, text = next((reason, text) for kind, reason, text in _FAILURES if isinstance(error, kind))
     cause = os_cause(error.os_error) if isinstance(error, aiohttp.ClientConnectorError) else ""
-    return ScrapeError(reason, f"{text} ({cause})" if cause else text)
+    return SourceError(reason, f"{text} ({cause})" if cause else text)

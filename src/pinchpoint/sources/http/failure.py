@@ -1,13 +1,13 @@
-"""The one error of this room: a scrape that gave no reading, and why."""
+"""The one error of a source that asks over HTTP: no reading, and why."""
 
 from pinchpoint.snapshot import Reason
 
 
-class ScrapeError(Exception):
+class SourceError(Exception):
     """No reading could be made.
 
     ``reason`` is from the closed set that ends up in an ``Absence``. ``detail`` names cause and remedy on one line; it
-    does not name the engine, which whoever catches this knows.
+    does not name the thing asked, which whoever catches this knows.
     """
 
     def __init__(self, reason: Reason, detail: str) -> None:

@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from pinchpoint.sources.os_cause import os_cause
+from pinchpoint.sources.http.os_cause import os_cause
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,4 @@
+"""OBSERVE: an engine's process on this host: who listens on its port, its command line, its log, its process tree.
+
+What ``/metrics`` does not say (``max_num_seqs``, tensor parallelism, which GPUs) stands there. Opens no connection.
+"""
