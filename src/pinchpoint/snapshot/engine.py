@@ -46,7 +46,7 @@ class EngineFacts:
         Origins are ``config``, ``command_line``, ``log``, ``models`` (/v1/models) and ``metrics``; callers go from the
         most to the least believed.
         """
-        unknown = (None, "", {})
+        unknown: tuple[object, ...] = (None, "", {})
         new = {
             each.name: value
             for each in fields(self)
