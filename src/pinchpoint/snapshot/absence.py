@@ -35,6 +35,7 @@ class Reason(StrEnum):
     TRUNCATED = "truncated"  # the body ended in the middle
     TOO_LARGE = "too_large"
     METRICS_MISSING = "metrics_missing"  # an exposition without the engine's families (statistics off, wrong port)
+    WRONG_KIND = "wrong_kind"  # an engine's exposition, and not of the kind that was configured
     ENGINE_DEAD = "engine_dead"  # /metrics still answers, /health says the engine is gone
     # any
     INVALID = "invalid"  # a value outside its range

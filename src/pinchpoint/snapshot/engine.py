@@ -21,7 +21,7 @@ class EngineFacts:
     Names are vLLM's own flag names, which are also the keys of a recording's ``meta.json``.
     """
 
-    kind: str = "vllm"
+    kind: str = ""  # vllm, sglang, tgi, …; of a target that is empty, the exposition tells
     version: str | None = None
     model: str | None = None
     model_config: Mapping[str, object] = field(default_factory=dict)  # a Hugging Face config.json, as it is

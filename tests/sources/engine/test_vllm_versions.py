@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pinchpoint.snapshot import EngineReading, EngineTarget, Histogram, Reason, ReplicaReading
+from pinchpoint.snapshot import EngineReading, EngineTarget, Histogram, ReplicaReading
 from pinchpoint.sources.engine import reading_from_body
-from pinchpoint.sources.http import SourceError
 
 DATA = Path("tests/data")
 SYNTHETIC = DATA / "engine-metrics"
@@ -163,18 +162,3 @@ def test_what_the_engine_prints_of_itself_completes_the_facts():
     assert facts.gpu_memory_utilization == 0.92
     assert facts.enable_prefix_caching is True
     assert facts.max_num_seqs is None
-
-
-@pytest.mark.parametrize(
-    ("file", "engine"),
-    [
-        ("sglang-0.5.23", "SGLang"),
-        ("lmdeploy-main-2026-08-21", "LMDeploy"),
-        ("tgi-3.x-synthetic", "TGI"),
-        ("llamacpp-master-2026-synthetic", "llama.cpp"),
-    ],
-)
-def test_another_engine_is_recognised_and_said_not_to_be_read(file: str, engine: str):
-    with pytest.raises(SourceError, match=engine) as caught:
-        read(SYNTHETIC / f"{file}.prom")
-    assert caught.value.reason is Reason.METRICS_MISSING

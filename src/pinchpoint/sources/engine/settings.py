@@ -1,11 +1,12 @@
 """What an operator says about the engines to watch."""
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from pinchpoint.snapshot import EngineFacts, EngineTarget, Slo
+from pinchpoint.sources.engine.kinds import AUTO, KINDS
 from pinchpoint.sources.http.base_url import BaseUrl
 
 MAX_TOKEN_FILE_BYTES = 65_536
@@ -55,8 +56,9 @@ class EngineSettings(BaseModel):
     metrics_path: str = Field(
         default="/metrics", pattern=r"^/[!-~]*$", description="Path of the exposition below `url`. Default: vLLM's own."
     )
-    kind: Literal["vllm"] = Field(
-        default="vllm", description="The kind of engine. Default, and all that is read so far: vllm."
+    kind: str = Field(
+        default=AUTO,
+        description=f"The kind of engine: {', '.join(KINDS)}. Default auto: its exposition tells.",
     )
     version: str | None = Field(default=None, description="Engine version. Default: asked for at /version.")
     model: str | None = Field(default=None, description="Model name. Default: the model_name label of the exposition.")
@@ -104,6 +106,13 @@ class EngineSettings(BaseModel):
     )
     bearer_token_file: Path | None = Field(default=None, description="File that holds the bearer token. Default: none.")
 
+    @field_validator("kind")
+    @classmethod
+    def _known_kind(cls, kind: str) -> str:
+        if kind != AUTO and kind not in KINDS:
+            raise ValueError(f"{kind[:40]!r} is no kind of engine; known are {', '.join((AUTO, *KINDS))}")
+        return kind
+
     @model_validator(mode="after")
     def _one_readable_token(self) -> Self:
         if self.bearer_token is not None and self.bearer_token_file is not None:
@@ -122,6 +131,7 @@ class EngineSettings(BaseModel):
     def target(self) -> EngineTarget:
         """The endpoint to scrape. Reads ``bearer_token_file`` again, so that a reload picks up a new token."""
         own = self.model_dump(include=_FACTS & type(self).model_fields.keys())
+        own["kind"] = "" if self.kind == AUTO else self.kind
         return EngineTarget(
             engine=self.name,
             url=self.url,

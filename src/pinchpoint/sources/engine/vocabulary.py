@@ -39,24 +39,41 @@ class Term:
     where: tuple[str, str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Whose a sample is: ``replica_of`` tells from its labels.
+
+    ``copies`` are labels by which one value is said again (tensor-parallel ranks, an ensemble beside its model): of
+    samples that differ in nothing else the largest counts, and they are not added up. ``split`` is a label that splits
+    a value whose total is said beside its parts, with the label empty.
+    """
+
+    replica_of: Callable[[Mapping[str, str]], str]
+    copies: frozenset[str] = frozenset()
+    split: str | None = None
+
+
 def replica_of(labels: Mapping[str, str]) -> str:
     """The replica of a sample: Ray Serve's replica and vLLM's engine core, ``"0"`` where neither is said."""
     served, core = labels.get("ReplicaId"), labels.get("engine")
     return (core if served is None else served if core is None else f"{served}/{core}") or "0"
 
 
-def read_term(term: Term, families: Families, warn: Warn) -> dict[str, Value]:
+VLLM_LAYOUT = Layout(replica_of)
+
+
+def read_term(term: Term, families: Families, warn: Warn, layout: Layout = VLLM_LAYOUT) -> dict[str, Value]:
     """One field of every replica that has it. What is out of range is dropped, and ``warn`` is told."""
     found: dict[str, Value] = {}
     for name in term.names:
-        for replica, value in _read_name(term, name, families, warn).items():
+        for replica, value in _read_name(term, name, families, warn, layout).items():
             found.setdefault(replica, value)
     return found
 
 
-def _read_name(term: Term, name: str, families: Families, warn: Warn) -> dict[str, Value]:
+def _read_name(term: Term, name: str, families: Families, warn: Warn, layout: Layout) -> dict[str, Value]:
     if term.kind is Kind.HISTOGRAM:
-        return _histograms(name, families, warn)
+        return _histograms(name, families, warn, layout)
     samples = families.samples.get(name, ())
     if term.kind is Kind.COUNTER:
         samples = families.samples.get(f"{name}_total", samples)
@@ -64,7 +81,7 @@ def _read_name(term: Term, name: str, families: Families, warn: Warn) -> dict[st
         key, wanted = term.where
         samples = tuple(sample for sample in samples if sample.labels.get(key) == wanted)
     values: dict[str, Value] = {}
-    for replica, own in _by_replica(samples).items():
+    for replica, own in _by_replica(samples, layout).items():
         valid = [sample for sample in own if _in_range(term.kind, name, sample.value, warn)]
         if not valid:
             continue
@@ -84,11 +101,29 @@ def _in_range(kind: Kind, name: str, value: float, warn: Warn) -> bool:
     return True
 
 
-def _by_replica(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
+def _by_replica(samples: Iterable[Sample], layout: Layout) -> dict[str, list[Sample]]:
     groups: dict[str, list[Sample]] = {}
     for sample in samples:
-        groups.setdefault(replica_of(sample.labels), []).append(sample)
+        groups.setdefault(layout.replica_of(sample.labels), []).append(sample)
+    if layout.split is not None:
+        groups = {replica: _totals(own, layout.split) for replica, own in groups.items()}
+    if layout.copies:
+        return {replica: _once(own, layout.copies) for replica, own in groups.items()}
     return groups
+
+
+def _totals(samples: list[Sample], split: str) -> list[Sample]:
+    return [sample for sample in samples if sample.labels.get(split) == ""] or samples
+
+
+def _once(samples: Iterable[Sample], copies: frozenset[str]) -> list[Sample]:
+    """Of samples that differ in nothing but ``copies``, the largest."""
+    largest: dict[tuple[tuple[str, str], ...], Sample] = {}
+    for sample in samples:
+        rest = tuple(sorted((key, value) for key, value in sample.labels.items() if key not in copies))
+        if rest not in largest or sample.value > largest[rest].value:
+            largest[rest] = sample
+    return list(largest.values())
 
 
 def _by_label(label: str, samples: Iterable[Sample]) -> dict[str, float]:
@@ -100,10 +135,10 @@ def _by_label(label: str, samples: Iterable[Sample]) -> dict[str, float]:
     return totals
 
 
-def _histograms(name: str, families: Families, warn: Warn) -> dict[str, Value]:
-    buckets = _by_replica(families.samples.get(f"{name}_bucket", ()))
-    sums = _by_replica(families.samples.get(f"{name}_sum", ()))
-    counts = _by_replica(families.samples.get(f"{name}_count", ()))
+def _histograms(name: str, families: Families, warn: Warn, layout: Layout) -> dict[str, Value]:
+    buckets = _by_replica(families.samples.get(f"{name}_bucket", ()), layout)
+    sums = _by_replica(families.samples.get(f"{name}_sum", ()), layout)
+    counts = _by_replica(families.samples.get(f"{name}_count", ()), layout)
     found: dict[str, Value] = {}
     for replica, own in buckets.items():
         histogram = _histogram(own, sums.get(replica, ()), counts.get(replica, ()))

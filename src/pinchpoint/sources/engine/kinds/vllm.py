@@ -8,8 +8,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pinchpoint.snapshot import ReplicaReading
+from pinchpoint.snapshot import EngineFacts, ReplicaReading
 from pinchpoint.sources.engine.exposition import Families, Sample
+from pinchpoint.sources.engine.kinds.kind import EngineKind
 from pinchpoint.sources.engine.vocabulary import Kind, Term, Value, read_term, replica_of
 
 MAX_REPLICAS = 1024
@@ -125,3 +126,30 @@ def _models(families: Families) -> dict[str, str]:
 def _natural(replica: str) -> tuple[int, str]:
     """Sort key that puts rank 2 before rank 10."""
     return (len(replica) if replica.isdecimal() else 1_000, replica)
+
+
+def _facts(families: Families) -> EngineFacts:
+    config = cache_config(families)
+    return EngineFacts(
+        enable_prefix_caching={"True": True, "False": False}.get(config.get("enable_prefix_caching", "")),
+        gpu_memory_utilization=_ratio(config.get("gpu_memory_utilization")),
+    )
+
+
+def _ratio(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 < value <= 1 else None
+
+
+KIND = EngineKind(
+    name="vllm",
+    title="vLLM",
+    marks=("vllm:",),
+    says=frozenset(VOCABULARY) | {"awake", "kv_cache_capacity_tokens"},
+    read=read_replicas,
+    facts=_facts,
+    remedy="start vLLM without --disable-log-stats; check port and metrics_path",
+)
