@@ -37,6 +37,8 @@ class Reason(StrEnum):
     METRICS_MISSING = "metrics_missing"  # an exposition without the engine's families (statistics off, wrong port)
     WRONG_KIND = "wrong_kind"  # an engine's exposition, and not of the kind that was configured
     ENGINE_DEAD = "engine_dead"  # /metrics still answers, /health says the engine is gone
+    NOT_ENABLED = "not_enabled"  # the engine has it, switched off by its configuration
+    NOT_EXPOSED = "not_exposed"  # this kind of engine has no such metric
     # any
     INVALID = "invalid"  # a value outside its range
     ERROR = "error"  # a defect of ours; the log has it

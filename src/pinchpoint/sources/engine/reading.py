@@ -16,19 +16,20 @@ def reading_from_body(target: EngineTarget, body: bytes, content_type: str | Non
     """
     families = folded(parse(body, content_type))
     kind = recognise(families, target.facts.kind or AUTO)
-    replicas, warnings = kind.read(families)
-    if families.malformed_lines:
-        warnings += (f"{families.malformed_lines} malformed lines skipped",)
+    told = kind.read(families, target.facts)
+    malformed = families.malformed_lines
     return EngineReading(
         engine=target.engine,
         at=at,
-        replicas=replicas,
-        facts=_facts(target.facts, kind, families, replicas),
+        replicas=told.replicas,
+        frontend=told.frontend,
+        facts=_facts(target.facts, kind, families, told.replicas),
         slo=target.slo,
         gpus=target.gpus,
         epoch=_start_time(families),
         url=target.url,
-        warnings=warnings,
+        warnings=told.warnings + ((f"{malformed} malformed lines skipped",) if malformed else ()),
+        unavailable=told.unavailable,
     )
 
 

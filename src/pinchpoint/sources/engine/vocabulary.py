@@ -6,11 +6,11 @@ of one replica that differ in other labels are added up (ratios: the largest). I
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import lru_cache
 
-from pinchpoint.snapshot import Histogram
+from pinchpoint.snapshot import Histogram, Reason
 from pinchpoint.sources.engine.exposition import Families, Sample
 
 MAX_LABEL_VALUES = 32  # of one labelled field: these become label values of ours
@@ -30,13 +30,16 @@ class Kind(Enum):
 class Term:
     """Where one field comes from: the first of ``names`` that a replica has.
 
-    ``by``: the field is a mapping by this label. ``where``: only samples with this label value count.
+    ``by``: the field is a mapping by this label. ``where``: only samples with this label value count. ``otherwise``
+    is for replicas that have none of this. ``unset``: the value with which the engine says that it has none.
     """
 
     kind: Kind
     names: tuple[str, ...]
     by: str | None = None
     where: tuple[str, str] | None = None
+    otherwise: "Term | None" = None
+    unset: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,18 @@ class Layout:
     split: str | None = None
 
 
+@dataclass(slots=True)
+class Fields:
+    """What ``read_fields`` found, for the kind to complete before it becomes readings."""
+
+    by_replica: dict[str, dict[str, Value]] = field(default_factory=dict)
+    warnings: dict[str, None] = field(default_factory=dict)  # in order, each once
+    unavailable: dict[str, Reason] = field(default_factory=dict)
+
+    def warn(self, text: str) -> None:
+        self.warnings.setdefault(text)
+
+
 def replica_of(labels: Mapping[str, str]) -> str:
     """The replica of a sample: Ray Serve's replica and vLLM's engine core, ``"0"`` where neither is said."""
     served, core = labels.get("ReplicaId"), labels.get("engine")
@@ -62,27 +77,40 @@ def replica_of(labels: Mapping[str, str]) -> str:
 VLLM_LAYOUT = Layout(replica_of)
 
 
+def read_fields(vocabulary: Mapping[str, Term], families: Families, layout: Layout = VLLM_LAYOUT) -> Fields:
+    """Every field of every replica that has it. One whose values make no sense is ``INVALID``, with a warning."""
+    found = Fields()
+    for name, term in vocabulary.items():
+        before = len(found.warnings)
+        for replica, value in read_term(term, families, found.warn, layout).items():
+            found.by_replica.setdefault(replica, {})[name] = value
+        if len(found.warnings) > before:
+            found.unavailable[name] = Reason.INVALID
+    return found
+
+
 def read_term(term: Term, families: Families, warn: Warn, layout: Layout = VLLM_LAYOUT) -> dict[str, Value]:
     """One field of every replica that has it. What is out of range is dropped, and ``warn`` is told."""
     found: dict[str, Value] = {}
     for name in term.names:
         for replica, value in _read_name(term, name, families, warn, layout).items():
             found.setdefault(replica, value)
+    if term.otherwise is not None:
+        found = {**read_term(term.otherwise, families, warn, layout), **found}
     return found
 
 
 def _read_name(term: Term, name: str, families: Families, warn: Warn, layout: Layout) -> dict[str, Value]:
     if term.kind is Kind.HISTOGRAM:
-        return _histograms(name, families, warn, layout)
+        return _histograms(term, name, families, warn, layout)
     samples = families.samples.get(name, ())
     if term.kind is Kind.COUNTER:
         samples = families.samples.get(f"{name}_total", samples)
-    if term.where is not None:
-        key, wanted = term.where
-        samples = tuple(sample for sample in samples if sample.labels.get(key) == wanted)
+    samples = _wanted(term, samples)
     values: dict[str, Value] = {}
     for replica, own in _by_replica(samples, layout).items():
-        valid = [sample for sample in own if _in_range(term.kind, name, sample.value, warn)]
+        told = (sample for sample in own if sample.value != term.unset)
+        valid = [sample for sample in told if _in_range(term.kind, name, sample.value, warn)]
         if not valid:
             continue
         if term.by is not None:
@@ -92,6 +120,13 @@ def _read_name(term: Term, name: str, families: Families, warn: Warn, layout: La
         else:
             values[replica] = sum(sample.value for sample in valid)
     return {replica: value for replica, value in values.items() if not isinstance(value, float) or math.isfinite(value)}
+
+
+def _wanted(term: Term, samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
+    if term.where is None:
+        return samples
+    key, value = term.where
+    return tuple(sample for sample in samples if sample.labels.get(key) == value)
 
 
 def _in_range(kind: Kind, name: str, value: float, warn: Warn) -> bool:
@@ -135,10 +170,11 @@ def _by_label(label: str, samples: Iterable[Sample]) -> dict[str, float]:
     return totals
 
 
-def _histograms(name: str, families: Families, warn: Warn, layout: Layout) -> dict[str, Value]:
-    buckets = _by_replica(families.samples.get(f"{name}_bucket", ()), layout)
-    sums = _by_replica(families.samples.get(f"{name}_sum", ()), layout)
-    counts = _by_replica(families.samples.get(f"{name}_count", ()), layout)
+def _histograms(term: Term, name: str, families: Families, warn: Warn, layout: Layout) -> dict[str, Value]:
+    buckets, sums, counts = (
+        _by_replica(_wanted(term, families.samples.get(f"{name}_{part}", ())), layout)
+        for part in ("bucket", "sum", "count")
+    )
     found: dict[str, Value] = {}
     for replica, own in buckets.items():
         histogram = _histogram(own, sums.get(replica, ()), counts.get(replica, ()))

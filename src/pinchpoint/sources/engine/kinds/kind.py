@@ -1,14 +1,22 @@
 """What a kind of engine is: how it is told, where it answers, and how its exposition is read."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 
-from pinchpoint.snapshot import EngineFacts, ReplicaReading
+from pinchpoint.snapshot import EngineFacts, FrontendReading, Reason, ReplicaReading
 from pinchpoint.sources.engine.exposition import Families
 
-Replicas = tuple[tuple[ReplicaReading, ...], tuple[str, ...]]  # each replica, and warnings on what was dropped
-
 FIELDS = frozenset(each.name for each in fields(ReplicaReading)) - {"replica", "model"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """What a kind made of one exposition: the parts of an ``EngineReading`` that the engine itself tells."""
+
+    replicas: tuple[ReplicaReading, ...]
+    frontend: FrontendReading = field(default_factory=FrontendReading)
+    warnings: tuple[str, ...] = ()  # what was dropped, and what is known to be wrong in it
+    unavailable: Mapping[str, Reason] = field(default_factory=dict)
 
 
 def _no_facts(_: Families) -> EngineFacts:
@@ -30,7 +38,7 @@ class EngineKind:
     title: str
     marks: tuple[str, ...]
     says: frozenset[str]
-    read: Callable[[Families], Replicas]
+    read: Callable[[Families, EngineFacts], Translation]  # with what the operator said
     facts: Callable[[Families], EngineFacts] = _no_facts
     paths: tuple[str, ...] = ("/metrics",)
     remedy: str = "check port and metrics_path"

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pinchpoint.snapshot import ReplicaReading
+from pinchpoint.snapshot import EngineFacts, ReplicaReading
 from pinchpoint.sources.engine.exposition import Families
-from pinchpoint.sources.engine.kinds.kind import Replicas
-from pinchpoint.sources.engine.vocabulary import Layout, Term, Value, Warn, read_term
+from pinchpoint.sources.engine.kinds.kind import Translation
+from pinchpoint.sources.engine.vocabulary import Layout, Term, Value, Warn, read_fields
 
 MAX_REPLICAS = 1024
 MAX_WARNINGS = 16
@@ -36,24 +36,25 @@ class Table:
     def says(self) -> frozenset[str]:
         return self.derives | self.terms.keys()
 
-    def read(self, families: Families) -> Replicas:
+    def read(self, families: Families, _said: EngineFacts) -> Translation:
         """Every replica, in natural order, and warnings on what was dropped. One of which nothing is known if none."""
-        warnings: dict[str, None] = {}
-        fields: dict[str, dict[str, Any]] = {}
-        for name, term in self.terms.items():
-            for replica, value in read_term(term, families, warnings.setdefault, self.layout).items():
-                fields.setdefault(replica, {})[name] = value
-        for replica, more in self.derived(families, warnings.setdefault).items():
+        found = read_fields(self.terms, families, self.layout)
+        fields: dict[str, dict[str, Any]] = found.by_replica
+        for replica, more in self.derived(families, found.warn).items():
             own = fields.setdefault(replica, {})
             own.update({name: value for name, value in more.items() if name not in own})
         if len(fields) > MAX_REPLICAS:
-            warnings[f"{len(fields)} replicas, only {MAX_REPLICAS} are read"] = None
+            found.warn(f"{len(fields)} replicas, only {MAX_REPLICAS} are read")
         models = self._models(families)
         replicas = tuple(
             ReplicaReading(replica=name, model=models.get(name), **fields[name])
             for name in sorted(fields, key=natural)[:MAX_REPLICAS]
         )
-        return replicas or (ReplicaReading(),), tuple(warnings)[:MAX_WARNINGS]
+        return Translation(
+            replicas=replicas or (ReplicaReading(),),
+            warnings=tuple(found.warnings)[:MAX_WARNINGS],
+            unavailable=found.unavailable,
+        )
 
     def _models(self, families: Families) -> dict[str, str]:
         models: dict[str, str] = {}

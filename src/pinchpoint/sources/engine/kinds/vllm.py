@@ -1,84 +1,85 @@
-"""vLLM's vocabulary: every name a field has had since 0.3.3, in the order in which to believe them.
-
-Source: vllm/engine/metrics.py (V0) and vllm/v1/metrics/loggers.py (V1) of the releases 0.3.3 to 0.33. Replicas are kept
-apart here; adding them up is the diagnosis' business.
-"""
+"""vLLM: its table, and what takes more than a name: KV capacity, sleep, what is switched off."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from pinchpoint.snapshot import EngineFacts, ReplicaReading
+from pinchpoint.snapshot import EngineFacts, Reason, ReplicaReading
 from pinchpoint.sources.engine.exposition import Families, Sample
-from pinchpoint.sources.engine.kinds.kind import EngineKind
-from pinchpoint.sources.engine.vocabulary import Kind, Term, Value, read_term, replica_of
+from pinchpoint.sources.engine.kinds.kind import EngineKind, Translation
+from pinchpoint.sources.engine.kinds.table import MAX_REPLICAS, MAX_WARNINGS, natural
+from pinchpoint.sources.engine.kinds.vllm_frontend import read_frontend
+from pinchpoint.sources.engine.kinds.vllm_table import VOCABULARY
+from pinchpoint.sources.engine.vocabulary import (
+    Fields,
+    Kind,
+    Term,
+    Value,
+    read_fields,
+    read_term,
+    replica_of,
+)
 
-MAX_REPLICAS = 1024
-MAX_WARNINGS = 16
-
-VOCABULARY: Mapping[str, Term] = {
-    "requests_running": Term(Kind.GAUGE, ("vllm:num_requests_running",)),
-    "requests_waiting": Term(Kind.GAUGE, ("vllm:num_requests_waiting",)),
-    "requests_waiting_by_reason": Term(Kind.GAUGE, ("vllm:num_requests_waiting_by_reason",), by="reason"),
-    "kv_cache_usage_ratio": Term(Kind.RATIO, ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")),
-    "preemptions_total": Term(Kind.COUNTER, ("vllm:num_preemptions",)),
-    "prompt_tokens_total": Term(Kind.COUNTER, ("vllm:prompt_tokens",)),
-    "prompt_tokens_computed_total": Term(
-        Kind.COUNTER, ("vllm:prompt_tokens_by_source",), where=("source", "local_compute")
-    ),
-    "generation_tokens_total": Term(Kind.COUNTER, ("vllm:generation_tokens",)),
-    # Blocks up to 0.8.5, tokens since: the ratio of the two is right either way.
-    "prefix_cache_queries_total": Term(Kind.COUNTER, ("vllm:prefix_cache_queries", "vllm:gpu_prefix_cache_queries")),
-    "prefix_cache_hits_total": Term(Kind.COUNTER, ("vllm:prefix_cache_hits", "vllm:gpu_prefix_cache_hits")),
-    "request_success_total": Term(Kind.COUNTER, ("vllm:request_success",), by="finished_reason"),
-    "ttft_seconds": Term(Kind.HISTOGRAM, ("vllm:time_to_first_token_seconds",)),
-    "inter_token_seconds": Term(
-        Kind.HISTOGRAM, ("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
-    ),
-    "queue_seconds": Term(Kind.HISTOGRAM, ("vllm:request_queue_time_seconds", "vllm:time_in_queue_requests")),
-    "prefill_seconds": Term(Kind.HISTOGRAM, ("vllm:request_prefill_time_seconds",)),
-    "decode_seconds": Term(Kind.HISTOGRAM, ("vllm:request_decode_time_seconds",)),
-    "e2e_seconds": Term(Kind.HISTOGRAM, ("vllm:e2e_request_latency_seconds",)),
-    # A histogram in spite of its name.
-    "iteration_tokens": Term(Kind.HISTOGRAM, ("vllm:iteration_tokens_total",)),
-}
-_AWAKE = Term(Kind.GAUGE, ("vllm:engine_sleep_state",), where=("sleep_state", "awake"))
+_SLEEP_STATE = Term(Kind.GAUGE, ("vllm:engine_sleep_state",), by="sleep_state")
+_SLEEP_LEVELS = {"awake": 0.0, "weights_offloaded": 1.0, "discard_all": 2.0}
+_ESTIMATES = tuple(name for name in VOCABULARY if name.startswith("estimated_"))
 _CACHE_CONFIG = "vllm:cache_config_info"
 
 
-def read_replicas(families: Families) -> tuple[tuple[ReplicaReading, ...], tuple[str, ...]]:
-    """Every replica of a (folded) vLLM exposition, and warnings on what was dropped.
+def read(families: Families, said: EngineFacts) -> Translation:
+    """A (folded) vLLM exposition in our words.
 
     A server that has only declared its metrics has one replica of which nothing is known. No I/O, raises nothing.
     """
-    warnings: dict[str, None] = {}
-    fields: dict[str, dict[str, Value]] = {}
-    for name, term in VOCABULARY.items():
-        for replica, value in read_term(term, families, warnings.setdefault).items():
-            fields.setdefault(replica, {})[name] = value
-    awake = read_term(_AWAKE, families, warnings.setdefault)
+    found = read_fields(VOCABULARY, families)
+    states = read_term(_SLEEP_STATE, families, found.warn)
     models = _models(families)
-    if len(fields) > MAX_REPLICAS:
-        warnings[f"{len(fields)} replicas, only {MAX_REPLICAS} are read"] = None
-    replicas = tuple(
-        _replica(
-            name, models.get(name), awake.get(name), kv_capacity_tokens(cache_config(families, name)), fields[name]
+    if len(found.by_replica) > MAX_REPLICAS:
+        found.warn(f"{len(found.by_replica)} replicas, only {MAX_REPLICAS} are read")
+    if not found.by_replica:
+        found.warn("metrics are declared and have no value yet: the engine warms up, or has served no request")
+        found.unavailable["requests_running"] = Reason.STARTING
+    replicas = []
+    for name in sorted(found.by_replica, key=natural)[:MAX_REPLICAS]:
+        fields: dict[str, Any] = found.by_replica[name]
+        config = cache_config(families, name)
+        _drop_estimates_that_are_off(fields, found)
+        _drop_usage_of_no_pool(fields, config, found)
+        fields |= _sleep(states.get(name))
+        capacity = kv_capacity_tokens(config, said.max_model_len)
+        replicas.append(
+            ReplicaReading(replica=name, model=models.get(name), kv_cache_capacity_tokens=capacity, **fields)
         )
-        for name in sorted(fields, key=_natural)[:MAX_REPLICAS]
+    return Translation(
+        replicas=tuple(replicas) or (ReplicaReading(),),
+        frontend=read_frontend(families, found),
+        warnings=tuple(found.warnings)[:MAX_WARNINGS],
+        unavailable=found.unavailable,
     )
-    return replicas or (ReplicaReading(),), tuple(warnings)[:MAX_WARNINGS]
 
 
-def _replica(
-    name: str, model: str | None, awake: Value | None, capacity: float | None, fields: dict[str, Any]
-) -> ReplicaReading:
-    return ReplicaReading(
-        replica=name,
-        model=model,
-        awake=None if awake is None else awake != 0,
-        kv_cache_capacity_tokens=capacity,
-        **fields,
-    )
+def _drop_estimates_that_are_off(fields: dict[str, Any], found: Fields) -> None:
+    """FLOPs and bytes are registered at 0 and move only with --enable-mfu-metrics: no 0 of theirs means idle."""
+    for name in _ESTIMATES:
+        if fields.get(name) == 0:
+            del fields[name]
+            if fields.get("generation_tokens_total"):
+                found.unavailable[name] = Reason.NOT_ENABLED
+
+
+def _drop_usage_of_no_pool(fields: dict[str, Any], config: Mapping[str, str], found: Fields) -> None:
+    """A pooling or attention-free model has no KV cache, and a usage of 0 for ever."""
+    none = config.get("num_gpu_blocks") == "0" or config.get("is_attention_free") == "True"
+    if none and fields.pop("kv_cache_usage_ratio", None) is not None:
+        found.unavailable["kv_cache_usage_ratio"] = Reason.NOT_SUPPORTED
+
+
+def _sleep(states: Value | None) -> dict[str, Any]:
+    """Awake, and how deep asleep. A release of the KV cache alone shows in neither."""
+    if not isinstance(states, Mapping) or "awake" not in states:
+        return {}
+    level = next((level for state, level in _SLEEP_LEVELS.items() if states.get(state)), None)
+    return {"awake": states["awake"] != 0, "sleep_level": level}
 
 
 def cache_config(families: Families, replica: str | None = None) -> Mapping[str, str]:
@@ -96,21 +97,37 @@ def _speaks_for(sample: Sample, replica: str) -> bool:
     return replica_of(sample.labels) == replica or not sample.labels.keys() & {"engine", "ReplicaId"}
 
 
-def kv_capacity_tokens(config: Mapping[str, str]) -> float | None:
+def kv_capacity_tokens(config: Mapping[str, str], max_model_len: int | None = None) -> float | None:
     """The KV cache's size in tokens, or ``None`` where the engine does not say it.
 
-    ``kv_cache_size_tokens`` (0.25 and up) knows every cache group. Blocks times block size is right only without
-    Mamba layers, whose block size it is not, and a pool without blocks (a pooling model) has no capacity to fill.
+    ``kv_cache_size_tokens`` (0.25 and up) knows every cache group, and so does the number of longest requests that fit.
+    Blocks times block size is right only where all layers share one kind of block. A pool without blocks (a pooling
+    model) has no capacity to fill.
     """
-    tokens = _integer(config.get("kv_cache_size_tokens"))
-    if tokens is None and config.get("mamba_block_size", "None") == "None":
+    tokens: float | None = _integer(config.get("kv_cache_size_tokens"))
+    requests = _decimal(config.get("kv_cache_max_concurrency"))
+    if tokens is None and requests and max_model_len:
+        tokens = float(int(requests * max_model_len))
+    if tokens is None and not is_hybrid(config):
         blocks, block_size = _integer(config.get("num_gpu_blocks")), _integer(config.get("block_size"))
+        if blocks is None:
+            blocks = _integer(config.get("num_gpu_blocks_override"))
         tokens = blocks * block_size if blocks is not None and block_size is not None else None
     return float(tokens) if tokens else None
 
 
+def is_hybrid(config: Mapping[str, str]) -> bool:
+    """Whether layers of several kinds share the cache: then ``block_size`` is the smallest of their block sizes."""
+    own, attention = config.get("block_size"), _integer(config.get("effective_attention_block_size"))
+    return config.get("mamba_block_size", "None") != "None" or (attention is not None and str(attention) != own)
+
+
 def _integer(text: str | None) -> int | None:
     return int(text) if text is not None and re.fullmatch(r"[0-9]{1,15}", text) else None
+
+
+def _decimal(text: str | None) -> float | None:
+    return float(text) if text is not None and re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,15})?", text) else None
 
 
 def _models(families: Families) -> dict[str, str]:
@@ -123,20 +140,17 @@ def _models(families: Families) -> dict[str, str]:
     return models
 
 
-def _natural(replica: str) -> tuple[int, str]:
-    """Sort key that puts rank 2 before rank 10."""
-    return (len(replica) if replica.isdecimal() else 1_000, replica)
-
-
 def _facts(families: Families) -> EngineFacts:
     config = cache_config(families)
+    block_size = _integer(config.get("block_size"))
     return EngineFacts(
+        block_size=block_size or None,
         enable_prefix_caching={"True": True, "False": False}.get(config.get("enable_prefix_caching", "")),
-        gpu_memory_utilization=_ratio(config.get("gpu_memory_utilization")),
+        gpu_memory_utilization=_share(config.get("gpu_memory_utilization")),
     )
 
 
-def _ratio(text: str | None) -> float | None:
+def _share(text: str | None) -> float | None:
     try:
         value = float(text or "")
     except ValueError:
@@ -148,8 +162,8 @@ KIND = EngineKind(
     name="vllm",
     title="vLLM",
     marks=("vllm:",),
-    says=frozenset(VOCABULARY) | {"awake", "kv_cache_capacity_tokens"},
-    read=read_replicas,
+    says=frozenset(VOCABULARY) | {"awake", "sleep_level", "kv_cache_capacity_tokens"},
+    read=read,
     facts=_facts,
     remedy="start vLLM without --disable-log-stats; check port and metrics_path",
 )
