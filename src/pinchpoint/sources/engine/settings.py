@@ -132,6 +132,11 @@ class EngineSourceSettings(BaseModel):
         le=2**30,
         description="Largest body, bytes, inflated. Default 16 MiB: 250 times vLLM's.",
     )
+    gzip: bool = Field(
+        default=False,
+        description="Ask for compressed bodies. Default false: an engine would compress on its serving loop; over a "
+        "slow or metered link a tenth of the bytes is worth that.",
+    )
     stale_after_seconds: float = Field(
         default=15.0,
         gt=0,
