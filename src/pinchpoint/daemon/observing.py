@@ -10,17 +10,16 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
-import aiohttp
 import structlog
 
-from pinchpoint.config import ConfigError, Problem, Settings
+from pinchpoint.config import Settings
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.scheduler import Scheduler
 from pinchpoint.snapshot import EngineTarget, HostReading, ProbeOutcome
 from pinchpoint.sources.discovery import find_engines
 from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings
-from pinchpoint.sources.http import open_session
+from pinchpoint.sources.http import HttpClient
 from pinchpoint.sources.pods import PodSource
 from pinchpoint.sources.probe import Prober
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
@@ -55,7 +54,7 @@ class Observer:
         self._lag = lag
         self._clock = clock
         self._own_ports = own_ports
-        self._session: aiohttp.ClientSession | None = None
+        self._client = HttpClient()
         self._named: tuple[EngineTarget, ...] = ()  # by the configuration
         self._scraped: dict[str, EngineTarget] = {}
         self._probers: dict[str, tuple[ProbeTargetSettings, Prober]] = {}
@@ -69,8 +68,6 @@ class Observer:
         Readings of what stays are kept. Everything is changed before the first ``await``: no tick sees a half.
         """
         self._named = named
-        if self._session is None:
-            self._session = open_session()
         before, self._settings = self._settings, settings
         self._follow_engines(settings, anew=before is not None and _pace(before) != _pace(settings))
         gone = self._follow_probes(settings)
@@ -108,8 +105,7 @@ class Observer:
         """Ends every connection. The jobs are the scheduler's to end, before."""
         for _, prober in self._probers.values():
             await prober.close()
-        if self._session:
-            await self._session.close()
+        await self._client.close()
 
     def _follow_engines(self, settings: Settings, *, anew: bool) -> None:
         taken = {target.url for target in self._named}
@@ -125,11 +121,12 @@ class Observer:
                 self._watch_engine(target, settings)
 
     def _watch_engine(self, target: EngineTarget, settings: Settings) -> None:
-        assert self._session is not None
-        scraper = EngineScraper(target, self._session, settings.engines)
+        scraper = EngineScraper(target, self._client, settings.engines)
 
         async def scrape() -> None:
             started = self._clock()
+            if not scraper.is_due(started):
+                return
             outcome = await scraper.scrape(self._clock)
             self._board.put_engine(target.engine, outcome, self._clock() - started)
 
@@ -176,9 +173,8 @@ class Observer:
         self._board.put_pods(outcome, self._clock() - started)
 
     async def _discover(self) -> None:
-        assert self._session is not None
         assert self._settings is not None
-        found = await find_engines(self._session, own_ports=self._own_ports())
+        found = await find_engines(self._client.session, own_ports=self._own_ports())
         now = self._clock()
         for target in found:
             known = self._found.get(target.engine)
@@ -192,21 +188,8 @@ class Observer:
 
 
 def named_engines(settings: Settings) -> tuple[EngineTarget, ...]:
-    """The engines that the configuration names. Reads token files, so it is called in a thread.
-
-    Raises ``ConfigError`` when a token file that could be read a moment ago no longer can.
-    """
-    targets: list[EngineTarget] = []
-    problems: list[Problem] = []
-    for number, engine in enumerate(settings.engines.targets):
-        try:
-            targets.append(engine.target())
-        except ValueError as error:
-            what, _, remedy = str(error).partition("; ")
-            problems.append(Problem("configuration", f"engines.targets.{number}", what, remedy))
-    if problems:
-        raise ConfigError(*problems)
-    return tuple(targets)
+    """The engines that the configuration names."""
+    return tuple(engine.target() for engine in settings.engines.targets)
 
 
 def _pace(settings: Settings) -> EngineSourceSettings:
