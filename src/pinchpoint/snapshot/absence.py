@@ -37,6 +37,7 @@ class Reason(StrEnum):
     METRICS_MISSING = "metrics_missing"  # an exposition without the engine's families (statistics off, wrong port)
     ENGINE_DEAD = "engine_dead"  # /metrics still answers, /health says the engine is gone
     # any
+    UNREADABLE = "unreadable"  # a file that is not there, or that we may not read
     INVALID = "invalid"  # a value outside its range
     ERROR = "error"  # a defect of ours; the log has it
 

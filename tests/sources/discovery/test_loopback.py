@@ -45,7 +45,7 @@ VLLM = b"python_info 1\n# TYPE vllm:num_requests_running gauge\nvllm:num_request
 async def test_a_vllm_server_is_found_by_its_listening_socket_and_named_after_its_port():
     async with server(VLLM) as port, aiohttp.ClientSession() as session:
         targets = await find_engines(session, listening=lambda: [s for s in listeners() if s.port == port])
-    assert targets == (EngineTarget(engine=f"vllm-{port}", url=f"http://127.0.0.1:{port}"),)
+    assert targets == (EngineTarget(engine=f"vllm-{port}", url=f"http://127.0.0.1:{port}", found_by="loopback"),)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ not: a renderer (``exposition``), nor a place that keeps values: every sample is
 """
 
 from pinchpoint.outputs.catalog.diagnosis import DIAGNOSIS_METRICS
+from pinchpoint.outputs.catalog.discovery import DISCOVERY_METRICS
 from pinchpoint.outputs.catalog.engine import ENGINE_METRICS
 from pinchpoint.outputs.catalog.gpu import GPU_METRICS
 from pinchpoint.outputs.catalog.gpu_health import GPU_HEALTH_METRICS
@@ -17,6 +18,7 @@ from pinchpoint.outputs.catalog.probe import PROBE_METRICS
 
 CATALOG: tuple[Metric, ...] = (
     *OWN_METRICS,
+    *DISCOVERY_METRICS,
     *DIAGNOSIS_METRICS,
     *ENGINE_METRICS,
     *PROBE_METRICS,

@@ -8,7 +8,9 @@ the engine room's settings), and reads no metric: it hands ``EngineTarget`` valu
 from pinchpoint.sources.discovery.described import Build, described
 from pinchpoint.sources.discovery.finder import Finder, Finding, Say, Watcher
 from pinchpoint.sources.discovery.found import Found
-from pinchpoint.sources.discovery.loopback import Listener, find_engines
+from pinchpoint.sources.discovery.ground import Ground
+from pinchpoint.sources.discovery.loopback import Listener, LoopbackFinder, Question, find_engines
+from pinchpoint.sources.discovery.openings import Opening, openings
 from pinchpoint.sources.discovery.settings import DiscoverySettings
 from pinchpoint.sources.discovery.shard import Shard
 
@@ -18,10 +20,15 @@ __all__ = [
     "Finder",
     "Finding",
     "Found",
+    "Ground",
     "Listener",
+    "LoopbackFinder",
+    "Opening",
+    "Question",
     "Say",
     "Shard",
     "Watcher",
     "described",
     "find_engines",
+    "openings",
 ]

@@ -4,7 +4,7 @@
 |---|---|
 | `__scheme__`, `__metrics_path__`, `__param_NAME` | as to Prometheus |
 | `__pinchpoint_engine`, else `engine` | the engine's name; without: its address, like Prometheus' `instance` |
-| `__pinchpoint_KEY` | what `KEY: ...` is to an engine of the configuration: kind, gpus ("0,1"), slo_ttft_seconds, facts |
+| `__pinchpoint_KEY` | what `KEY: ...` is to a configured engine: kind, gpus ("0,1"), slo_ttft_seconds, any fact |
 | other `__...` | Prometheus' own, for relabelling: left out |
 | any other | kept with the target, for people |
 
@@ -34,7 +34,7 @@ Build = Callable[[Mapping[str, object]], EngineTarget]
 
 
 def described(address: str, labels: Mapping[str, str], *, alone: bool, found_by: str, build: Build) -> EngineTarget:
-    """The engine at ``address`` (host:port). ``alone``: no other target shares ``labels``, so a name in them is its own.
+    """The engine at ``address`` (host:port). ``alone``: no other shares ``labels``, so that a name in them is its own.
 
     An engine that shares its labels is called ``NAME/ADDRESS``. Raises ``ValueError``, "what is wrong; what to do".
     """

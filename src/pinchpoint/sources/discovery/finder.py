@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pinchpoint.snapshot import EngineTarget
 from pinchpoint.sources.http.failure import SourceError
@@ -40,6 +40,7 @@ class Finder(Protocol):
 Say = Callable[[Finding | SourceError], None]
 
 
+@runtime_checkable
 class Watcher(Protocol):
     """Tells by itself. ``name`` as a finder's."""
 

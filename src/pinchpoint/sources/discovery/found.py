@@ -84,7 +84,7 @@ class Found:
                 continue
             expositions.add(exposition)
             if (first := by_name.setdefault(target.engine, target)) is not target:
-                refused.append(f"{_origin(target)} has the name of {_origin(first)}; names become labels: make it unique")
+                refused.append(f"{_origin(target)} has the name of {_origin(first)}; make names unique")
             elif shard and target.found_by not in unshared and not shard.has(exposition):
                 continue
             elif len(watched) >= MAX_ENGINES:

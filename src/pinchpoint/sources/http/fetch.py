@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import aiohttp
@@ -14,6 +14,8 @@ from pinchpoint.sources.http.os_cause import os_cause
 
 MAX_REDIRECTS = 3
 _REDIRECT = frozenset({301, 302, 303, 307, 308})
+# Compression would cost CPU on the engine's own event loop.
+EXPOSITION = {"Accept": "text/plain; version=0.0.4", "Accept-Encoding": "identity"}
 _ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
 
 # In order: a subclass comes before its parent.
@@ -53,15 +55,14 @@ async def fetch(
     max_body_bytes: int,
     now: Callable[[], float],
     bearer_token: str = "",
+    headers: Mapping[str, str] = EXPOSITION,
 ) -> Answer:
     """GET ``url``, following up to three redirects within its own origin, which is where the token may go.
 
     Any status is an ``Answer``. Raises ``SourceError`` when there is none in time, in size or in one piece.
     """
-    # Compression would cost CPU on the engine's own event loop.
-    headers = {"Accept": "text/plain; version=0.0.4", "Accept-Encoding": "identity"}
     if bearer_token:
-        headers["Authorization"] = f"Bearer {bearer_token}"
+        headers = {**headers, "Authorization": f"Bearer {bearer_token}"}
     try:
         async with asyncio.timeout(timeout_seconds):
             here = URL(url)
@@ -82,7 +83,7 @@ async def fetch(
 
 
 async def _get(
-    session: aiohttp.ClientSession, url: URL, headers: dict[str, str], max_bytes: int, now: Callable[[], float]
+    session: aiohttp.ClientSession, url: URL, headers: Mapping[str, str], max_bytes: int, now: Callable[[], float]
 ) -> Answer:
     # Inflating is done here, not by aiohttp, because a small body can inflate to gigabytes.
     async with session.get(
