@@ -100,7 +100,7 @@ class FileFinder:
         return list(dict.fromkeys(paths))
 
     def _read(self, path: str, content: bytes) -> Finding:
-        return read_groups(_parsed(path, content), path, self.name, self._ground.build)
+        return read_groups(parsed(path, content), path, self.name, self._ground.build)
 
 
 @dataclass(slots=True)
@@ -161,7 +161,8 @@ def _content(path: str) -> tuple[bytes, Signature]:
     return content, _signature(before)  # of before: what is written meanwhile is a change at the next look
 
 
-def _parsed(path: str, content: bytes) -> Any:
+def parsed(path: str, content: bytes) -> Any:
+    """What a file holds, in the form that its name says. Raises ``SourceError``."""
     if not content.strip():
         raise SourceError(Reason.TRUNCATED, f"{path} is empty, so it may be half written; [] says that there is none")
     try:
@@ -175,7 +176,8 @@ def _parsed(path: str, content: bytes) -> Any:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or "a character that YAML does not allow"
         what = f"{path}{f':{mark.line + 1}' if mark else ''} is no valid YAML ({problem}); is it half written?"
-    except (ValueError, RecursionError):  # 2024-13-01, which is no date; a depth that is no list's
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError, ArithmeticError):
+        # 2024-13-01 is no date, !!bool x is no bool, and a depth may be no list's: PyYAML lets out what Python says.
         what = f"{path} holds what no list of engines has; mend it"
     raise SourceError(Reason.INVALID, what)
 

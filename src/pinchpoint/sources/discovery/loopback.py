@@ -153,7 +153,7 @@ async def _who(
 
 
 async def _ask(session: aiohttp.ClientSession, url: str, kind_of: Callable[[bytes], str]) -> str:
-    body, kind, look_at = bytearray(), "", FIRST_LOOK_BYTES
+    body, look_at = bytearray(), FIRST_LOOK_BYTES
     async with (
         asyncio.timeout(TIMEOUT_SECONDS),
         session.get(
@@ -169,10 +169,12 @@ async def _ask(session: aiohttp.ClientSession, url: str, kind_of: Callable[[byte
                 return ""
             async for chunk in response.content.iter_any():
                 body += chunk
-                if len(body) >= look_at:
-                    look_at = 2 * len(body)
-                    if (kind := kind_of(bytes(body))) or len(body) > MAX_BODY_BYTES:
+                if len(body) > MAX_BODY_BYTES:
+                    break
+                if len(body) >= look_at:  # not at each chunk, of which there may be thousands
+                    if kind := kind_of(bytes(body)):
                         return kind
-            return kind_of(bytes(body))
+                    look_at = 2 * len(body)
+            return kind_of(bytes(body[:MAX_BODY_BYTES]))
         finally:
             response.close()  # a stranger's connection is not kept
