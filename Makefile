@@ -1,5 +1,5 @@
 # Each target makes its own virtual environment (.venv) first. See README.md.
-.PHONY: demo run test soak bench check lock help
+.PHONY: demo run test soak fuzz bench check lock help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -22,6 +22,10 @@ soak:  ## the GPU source through every mishap, 200,000 cycles
 	@.ci/packages
 	@.ci/python requirements.lock requirements-dev.lock
 	PINCHPOINT_SOAK_CYCLES=$${PINCHPOINT_SOAK_CYCLES:-200000} .venv/bin/pytest tests/sources/gpu/test_soak.py $(ARGS)
+
+fuzz:  ## the reading of an engine's metrics against a million broken bodies
+	@.ci/python requirements.lock requirements-dev.lock
+	PINCHPOINT_FUZZ_INPUTS=$${PINCHPOINT_FUZZ_INPUTS:-1000000} .venv/bin/pytest tests/sources/engine/test_fuzz.py $(ARGS)
 
 bench:  ## the figures of the README
 	@.ci/packages

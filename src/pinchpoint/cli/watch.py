@@ -17,7 +17,7 @@ from pinchpoint.daemon.node import this_node
 from pinchpoint.snapshot import EngineTarget, Snapshot
 from pinchpoint.sources.discovery import find_engines
 from pinchpoint.sources.engine import EngineScraper, EngineSettings
-from pinchpoint.sources.http import open_session
+from pinchpoint.sources.http import HttpClient
 
 STEP_SECONDS = 1.0
 
@@ -31,12 +31,12 @@ async def watch(urls: Sequence[str], seconds: float) -> tuple[Sequence[EngineTar
         fail(str(error))
     node = this_node(settings)
     board = Board(settings, node.gpus)
-    async with open_session() as session:
-        targets = given or await find_engines(session)
+    async with HttpClient() as client:
+        targets = given or await find_engines(client.session)
         if not targets:
             return (), []
         board.expect_engines(targets, time.monotonic())
-        scrapers = [EngineScraper(target, session, settings.engines) for target in targets]
+        scrapers = [EngineScraper(target, client, settings.engines) for target in targets]
         node.gpus.start()
         try:
             return targets, await _snapshots(board, scrapers, seconds)

@@ -70,7 +70,7 @@ class Daemon:
     async def run(self) -> None:
         """Lives until ``stop`` is called or a signal comes.
 
-        Raises the web server's error when its port is taken, ``ConfigError`` when a token file has gone meanwhile.
+        Raises the web server's error when its port is taken.
         """
         await self.web.start()  # first of all: a slow driver or engine must not delay /-/healthy
         log.info("pinchpoint is up", version=__version__, urls=" ".join(self.web.addresses))

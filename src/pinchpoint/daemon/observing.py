@@ -11,10 +11,9 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 
-import aiohttp
 import structlog
 
-from pinchpoint.config import ConfigError, Problem, Settings
+from pinchpoint.config import Settings
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.finding import Discoverer, engine_described
 from pinchpoint.daemon.lag import LoopLag
@@ -22,7 +21,7 @@ from pinchpoint.scheduler import Scheduler
 from pinchpoint.snapshot import EngineTarget, HostReading, ProbeOutcome
 from pinchpoint.sources.discovery import Ground, LoopbackFinder
 from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings
-from pinchpoint.sources.http import open_session
+from pinchpoint.sources.http import HttpClient
 from pinchpoint.sources.pods import PodSource
 from pinchpoint.sources.probe import Prober
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
@@ -51,12 +50,12 @@ class Observer:
         self._lag = lag
         self._clock = clock
         self._own_ports = own_ports
-        self._session: aiohttp.ClientSession | None = None
+        self._client = HttpClient()
         self._named: tuple[EngineTarget, ...] = ()  # by the configuration
         self._scrapers: dict[str, EngineScraper] = {}
         self._probers: dict[str, tuple[ProbeTargetSettings, Prober]] = {}
         self._pods: PodSource | None = None
-        self._discoverer: Discoverer | None = None
+        self._discoverer = self._new_discoverer()
         self._settings: Settings | None = None
 
     async def apply(self, settings: Settings, named: tuple[EngineTarget, ...]) -> None:
@@ -65,10 +64,6 @@ class Observer:
         Readings of what stays are kept. Everything is changed before the first ``await``: no tick sees a half.
         """
         self._named = named
-        if self._session is None:
-            self._session = open_session()
-            self._discoverer = self._open_discoverer(self._session)
-        assert self._discoverer is not None
         before, self._settings = self._settings, settings
         self._discoverer.follow(settings)
         self._follow_engines(settings, anew=before is not None and _pace(before) != _pace(settings))
@@ -81,15 +76,15 @@ class Observer:
         for prober in gone:
             await prober.close()
 
-    def _open_discoverer(self, session: aiohttp.ClientSession) -> Discoverer:
+    def _new_discoverer(self) -> Discoverer:
         def loopback(interval_seconds: float) -> LoopbackFinder:
-            return LoopbackFinder(session, interval_seconds, self._clock, own_ports=self._own_ports)
+            return LoopbackFinder(self._client, interval_seconds, self._clock, own_ports=self._own_ports)
 
         def changed() -> None:
             assert self._settings is not None
             self._follow_engines(self._settings, anew=False)
 
-        ground = Ground(session=session, build=engine_described, now=self._clock)
+        ground = Ground(client=self._client, build=engine_described, now=self._clock)
         return Discoverer(self._scheduler, self._board.found, ground, loopback, changed)
 
     def _follow_pods(self, settings: Settings) -> None:
@@ -109,12 +104,10 @@ class Observer:
 
     async def close(self) -> None:
         """Ends every connection. The jobs are the scheduler's to end, before."""
-        if self._discoverer:
-            self._discoverer.end()
+        self._discoverer.end()
         for _, prober in self._probers.values():
             await prober.close()
-        if self._session:
-            await self._session.close()
+        await self._client.close()
 
     def _follow_engines(self, settings: Settings, *, anew: bool) -> None:
         """Matches scrapes with the engines there are. What is said of an engine may change without a new beginning."""
@@ -131,8 +124,7 @@ class Observer:
             self._watch_engine(target, settings, at_once=len(new) <= AT_ONCE)
 
     def _watch_engine(self, target: EngineTarget, settings: Settings, *, at_once: bool) -> None:
-        assert self._session is not None
-        self._scrapers[target.engine] = scraper = EngineScraper(target, self._session, settings.engines)
+        self._scrapers[target.engine] = scraper = EngineScraper(target, self._client, settings.engines)
 
         async def scrape() -> None:
             started = self._clock()
@@ -186,21 +178,8 @@ class Observer:
 
 
 def named_engines(settings: Settings) -> tuple[EngineTarget, ...]:
-    """The engines that the configuration names. Reads token files, so it is called in a thread.
-
-    Raises ``ConfigError`` when a token file that could be read a moment ago no longer can.
-    """
-    targets: list[EngineTarget] = []
-    problems: list[Problem] = []
-    for number, engine in enumerate(settings.engines.targets):
-        try:
-            targets.append(engine.target())
-        except ValueError as error:
-            what, _, remedy = str(error).partition("; ")
-            problems.append(Problem("configuration", f"engines.targets.{number}", what, remedy))
-    if problems:
-        raise ConfigError(*problems)
-    return tuple(targets)
+    """The engines that the configuration names."""
+    return tuple(engine.target() for engine in settings.engines.targets)
 
 
 def _is_there(scraper: EngineScraper | None, target: EngineTarget) -> bool:

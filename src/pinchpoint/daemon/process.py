@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from pinchpoint.config import ConfigError
 from pinchpoint.daemon import Daemon
 from pinchpoint.outputs.web import ListenError
 
@@ -23,15 +22,14 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 def live(build: Callable[[], Daemon]) -> NoReturn:
     """Builds the daemon inside a new event loop, runs it to its end and ends the process.
 
-    A taken port, or a token file that is gone, is one line and exit code 2. Leaves by ``os._exit``: a thread that hangs
-    in a driver or on a disk must not keep the process. A daemon that is to begin anew does so under the same process
-    id, with the same command line.
+    A taken port is one line and exit code 2. Leaves by ``os._exit``: a thread that hangs in a driver or on a disk must
+    not keep the process. A daemon that is to begin anew does so under the same process id, with the same command line.
     """
     runner = asyncio.Runner(loop_factory=_new_loop)
     code, begins_anew = 0, False
     try:
         begins_anew = runner.run(_run(build))
-    except (ListenError, ConfigError) as error:
+    except ListenError as error:
         sys.stderr.writelines(f"pinchpoint: {line}\n" for line in str(error).splitlines())
         code = 2
     except OSError as error:  # too few file descriptors even for an event loop

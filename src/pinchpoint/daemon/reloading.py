@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 
 
 class Reloader:
-    """``load`` and the reading of token files may fail, and change nothing; ``take`` can't, and changes everything."""
+    """``load`` may fail, and changes nothing; ``take`` can't, and changes everything."""
 
     def __init__(
         self, load: Callable[[], Settings], take: Callable[[Settings, tuple[EngineTarget, ...]], Awaitable[None]]
@@ -30,9 +30,9 @@ class Reloader:
         self.succeeded_unix = time.time()
 
     async def begin(self, settings: Settings) -> None:
-        """Takes the first configuration; a reload meanwhile waits. Raises ``ConfigError`` when a token file is gone."""
+        """Takes the first configuration; a reload meanwhile waits."""
         async with self._one_at_a_time:
-            await self._take(settings, await asyncio.to_thread(named_engines, settings))
+            await self._take(settings, named_engines(settings))
 
     async def reload(self) -> str | None:
         """The mistakes of the new configuration, ``None`` when all is well.
@@ -53,17 +53,13 @@ class Reloader:
         async with self._one_at_a_time:
             self._waiting = None
             try:
-                settings, engines = await asyncio.to_thread(self._prepared)
+                settings = await asyncio.to_thread(self._load)
             except ConfigError as error:
                 self.successful = False
                 for problem in error.problems:
                     log.error("configuration not reloaded, the old one stays", problem=str(problem))
                 return str(error)
-            await self._take(settings, engines)
+            await self._take(settings, named_engines(settings))
             self.successful, self.succeeded_unix = True, time.time()
             log.info("configuration reloaded")
             return None
-
-    def _prepared(self) -> tuple[Settings, tuple[EngineTarget, ...]]:
-        settings = self._load()
-        return settings, named_engines(settings)

@@ -38,7 +38,6 @@ class EngineTarget:
     facts: EngineFacts = field(default_factory=EngineFacts)
     slo: Slo = field(default_factory=Slo)
     gpus: tuple[str, ...] = ()
-    bearer_token: str = field(default="", repr=False)
     access: HttpAccess = field(default_factory=HttpAccess)
     timeout_seconds: float | None = None  # of one scrape; None: as all engines
     found_by: str = ""

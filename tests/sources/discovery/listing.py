@@ -23,7 +23,7 @@ def described_plainly(description: Mapping[str, object]) -> EngineTarget:
 
 
 def ground(clock: Clock | None = None, **more) -> Ground:
-    return Ground(**{"session": None, "build": engine_described, "now": clock or Clock(), **more})
+    return Ground(**{"client": None, "build": engine_described, "now": clock or Clock(), **more})
 
 
 def names(targets) -> list[str]:

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import aiohttp
 import pytest
 from aiohttp import web
 from pydantic import ValidationError
@@ -12,7 +11,7 @@ from pinchpoint.snapshot import Reason
 from pinchpoint.sources.discovery import http as http_module
 from pinchpoint.sources.discovery.http import HttpFinder
 from pinchpoint.sources.discovery.settings import HttpDiscoverySettings
-from pinchpoint.sources.http import SourceError
+from pinchpoint.sources.http import HttpClient, SourceError
 from tests.sources.discovery.listing import ground, names
 
 GOOD = b'[{"targets": ["10.0.0.1:8000", "10.0.0.2:8000"], "labels": {"__meta_x": "1", "engine": "chat"}}]'
@@ -35,8 +34,8 @@ async def finding_at(
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}/engines?site=a"
-    async with aiohttp.ClientSession() as session:
-        yield HttpFinder(HttpDiscoverySettings(name="cmdb", url=url, **settings), ground(session=session))
+    async with HttpClient() as client:
+        yield HttpFinder(HttpDiscoverySettings(name="cmdb", url=url, **settings), ground(client=client))
     await runner.cleanup()
 
 
@@ -50,6 +49,15 @@ async def test_a_list_is_asked_for_as_prometheus_asks() -> None:
     assert request.path_qs == "/engines?site=a"
     assert request.headers["X-Prometheus-Refresh-Interval-Seconds"] == "30"
     assert request.headers["Accept"] == "application/json"
+
+
+async def test_the_server_and_the_engines_have_each_their_own_token() -> None:
+    asked: list[web.Request] = []
+    tokens = {"bearer_token": "for-cmdb", "engine_access": {"bearer_token": "for-engines"}}
+    async with finding_at(web.Response(body=GOOD), asked, **tokens) as cmdb:
+        finding = await cmdb.find()
+    assert asked[0].headers["Authorization"] == "Bearer for-cmdb"
+    assert {target.access.bearer_token for target in finding.targets} == {"for-engines"}
 
 
 @pytest.mark.parametrize(

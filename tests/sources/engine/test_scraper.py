@@ -16,9 +16,9 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, Reason
+from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, HttpAccess, Reason
 from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings
-from pinchpoint.sources.http import open_session
+from pinchpoint.sources.http import HttpClient
 
 BODY = Path("tests/data/engine-metrics/vllm-0.33.0-v1.prom").read_bytes()
 SMALL = b"vllm:num_requests_running 1\n"
@@ -31,8 +31,10 @@ RawAnswer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[Non
 
 @asynccontextmanager
 async def scraper(url: str, settings: EngineSourceSettings = PATIENT, token: str = "") -> AsyncIterator[EngineScraper]:
-    async with open_session() as session:
-        yield EngineScraper(EngineTarget(engine="chat", url=url, bearer_token=token), session, settings)
+    async with HttpClient() as client:
+        yield EngineScraper(
+            EngineTarget(engine="chat", url=url, access=HttpAccess(bearer_token=token)), client, settings
+        )
 
 
 @asynccontextmanager
@@ -377,8 +379,8 @@ async def test_cancelling_a_scrape_cancels_it_and_the_next_one_works():
 
 async def test_a_defect_of_ours_is_an_absence_and_one_log_entry_while_it_lasts():
     class Broken:
-        def get(self, *_: object, **__: object) -> None:
-            raise RuntimeError("broken session")
+        async def fetch(self, *_: object, **__: object) -> None:
+            raise RuntimeError("broken client")
 
     with capture_logs() as logs:
         engine = EngineScraper(EngineTarget(engine="chat", url="http://x"), Broken(), PATIENT)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pinchpoint.snapshot import EngineFacts, EngineTarget, Slo
+from pinchpoint.snapshot import EngineFacts, EngineTarget, HttpAccess, Slo
 from pinchpoint.sources.engine import EngineSettings, EngineSourceSettings
 
 MINIMAL = {"name": "chat", "url": "http://127.0.0.1:8000/"}
@@ -39,7 +39,7 @@ def test_everything_said_reaches_the_target():
         facts=EngineFacts(max_num_seqs=64, model_config={"hidden_size": 768}),
         slo=Slo(ttft_seconds=1),
         gpus=("0", "1"),
-        bearer_token="hunter2",
+        access=HttpAccess(bearer_token="hunter2"),
     )
     assert "hunter2" not in repr(settings) + repr(settings.target())
 
@@ -64,18 +64,16 @@ def test_a_mistake_is_told_with_its_remedy_and_without_the_secret(fields: dict[s
     assert remedy in mistake(**fields)
 
 
-def test_a_token_file_is_read_again_for_each_target(tmp_path: Path):
+def test_a_token_file_is_named_in_the_target_and_not_read_for_it(tmp_path: Path):
     file = tmp_path / "token"
     file.write_text("one\n")
     settings = EngineSettings.model_validate(MINIMAL | {"bearer_token_file": file})
-    assert settings.target().bearer_token == "one"
-    file.write_text("two\n")
-    assert settings.target().bearer_token == "two"
+    assert settings.target().access == HttpAccess(bearer_token_file=str(file))
 
 
 def test_an_empty_token_file_is_a_mistake(tmp_path: Path):
     (tmp_path / "token").write_text("\n")
-    assert "put the bare token into it" in mistake(bearer_token_file=tmp_path / "token")
+    assert "put the bare secret into it" in mistake(bearer_token_file=tmp_path / "token")
 
 
 def test_readings_must_outlive_the_interval():

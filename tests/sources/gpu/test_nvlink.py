@@ -82,6 +82,19 @@ def test_a_blank_counter_is_dropped(fake: FakeNvml, opened: Opening) -> None:
     assert opened().read().nvlinks[1].receive_bytes_total is None
 
 
+def test_a_counter_that_fails_once_is_absent_and_not_replaced_by_one_that_counts_otherwise(
+    fake: FakeNvml, opened: Opening
+) -> None:
+    h100x8_nvswitch(fake)
+    fake.set("gpu 0 field.138@1 4", "gpu 0 field.202@1 9000000")
+    one = opened()
+    assert one.read().nvlinks[1].transmit_bytes_total == 4096
+    fake.set("gpu 0 field.138@1 !999")
+    assert one.read(MEDIUM).nvlinks[1].transmit_bytes_total is None
+    fake.set("gpu 0 field.138@1 5")
+    assert one.read(MEDIUM).nvlinks[1].transmit_bytes_total == 5120
+
+
 def test_links_are_read_at_the_medium_pace_and_all_their_counters_in_one_call(fake: FakeNvml, opened: Opening) -> None:
     h100x8_nvswitch(fake)
     one = opened()

@@ -17,7 +17,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from urllib.parse import urlencode
 
-from pinchpoint.snapshot import EngineFacts, EngineTarget
+from pinchpoint.snapshot import EngineFacts, EngineTarget, HttpAccess
 
 OURS = "__pinchpoint_"
 PARAMETER = "__param_"
@@ -60,6 +60,11 @@ def described(address: str, labels: Mapping[str, str], *, alone: bool, found_by:
     )
     people = {key: value for key, value in labels.items() if not key.startswith("__")}
     return replace(target, found_by=found_by, labels=people)
+
+
+def let_in(build: Build, access: HttpAccess) -> Build:
+    """``build``, for engines that are all asked with ``access``."""
+    return lambda description: replace(build(description), access=access)
 
 
 def _name(address: str, given: str, alone: bool) -> str:

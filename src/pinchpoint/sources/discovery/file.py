@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from pinchpoint.snapshot import Reason
+from pinchpoint.sources.discovery.described import let_in
 from pinchpoint.sources.discovery.finder import Finding
 from pinchpoint.sources.discovery.ground import Ground
 from pinchpoint.sources.discovery.groups import read_groups
@@ -42,6 +43,7 @@ class FileFinder:
         self.name = f"file/{settings.name}"
         self.interval_seconds = settings.look_seconds
         self._settings, self._ground = settings, ground
+        self._build = let_in(ground.build, settings.engine_access.access())
         self._files: dict[str, _File] = {}
         self._has_looked = False
         self._looking: asyncio.Task[Finding] | None = None
@@ -100,7 +102,7 @@ class FileFinder:
         return list(dict.fromkeys(paths))
 
     def _read(self, path: str, content: bytes) -> Finding:
-        return read_groups(parsed(path, content), path, self.name, self._ground.build)
+        return read_groups(parsed(path, content), path, self.name, self._build)
 
 
 @dataclass(slots=True)

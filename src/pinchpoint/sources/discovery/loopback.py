@@ -11,6 +11,7 @@ import structlog
 
 from pinchpoint.snapshot import EngineFacts, EngineTarget
 from pinchpoint.sources.discovery.finder import Finding
+from pinchpoint.sources.http import HttpClient
 
 NAME = "loopback"
 MAX_PORTS = 256
@@ -110,7 +111,7 @@ class LoopbackFinder:
 
     def __init__(
         self,
-        session: aiohttp.ClientSession,
+        client: HttpClient,
         interval_seconds: float,
         now: Callable[[], float],
         *,
@@ -119,13 +120,13 @@ class LoopbackFinder:
         listening: Callable[[], Iterable[Listener]] = listeners,
     ) -> None:
         self.interval_seconds = interval_seconds
-        self._session, self._now, self._own_ports = session, now, own_ports
+        self._client, self._now, self._own_ports = client, now, own_ports
         self._questions, self._listening = questions, listening
         self._known: dict[str, tuple[EngineTarget, float]] = {}  # with when it was last seen
 
     async def find(self) -> Finding:
         found = await find_engines(
-            self._session, own_ports=self._own_ports(), questions=self._questions, listening=self._listening
+            self._client.session, own_ports=self._own_ports(), questions=self._questions, listening=self._listening
         )
         now = self._now()
         for target in found:

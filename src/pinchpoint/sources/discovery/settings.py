@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from pinchpoint.sources.discovery.shard import Shard
+from pinchpoint.sources.http import AccessSettings
 
 FILE_TYPES = (".json", ".yml", ".yaml")
 GLOB = frozenset("*?[")
@@ -62,10 +63,14 @@ class FileDiscoverySettings(BaseModel):
         description="Seconds after which a file is read again though it looks unchanged. Default 300: for file systems "
         "that don't tell, as Prometheus does.",
     )
+    engine_access: AccessSettings = Field(
+        default=AccessSettings(),
+        description="Credentials and TLS for the engines of this list, sent to every address in it. Default: none.",
+    )
 
 
-class HttpDiscoverySettings(BaseModel):
-    """A server in Prometheus' http_sd format: the same list as JSON."""
+class HttpDiscoverySettings(AccessSettings):
+    """A server in Prometheus' http_sd format, the same list as JSON; what lets us in to it stands beside its url."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -84,6 +89,10 @@ class HttpDiscoverySettings(BaseModel):
         gt=0,
         le=60,
         description="Deadline of one question, seconds, all told. Default 10: such a list may come from a database.",
+    )
+    engine_access: AccessSettings = Field(
+        default=AccessSettings(),
+        description="Credentials and TLS for the engines of this list, sent to every address in it. Default: none.",
     )
 
 

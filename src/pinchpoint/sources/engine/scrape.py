@@ -5,15 +5,13 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-import aiohttp
 import structlog
 
 from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, Reason
 from pinchpoint.sources.engine.epoch import EpochTracker
 from pinchpoint.sources.engine.reading import reading_from_body
 from pinchpoint.sources.engine.settings import EngineSourceSettings
-from pinchpoint.sources.http.failure import SourceError
-from pinchpoint.sources.http.fetch import Answer, fetch
+from pinchpoint.sources.http import Answer, HttpClient, SourceError
 
 THREAD_ABOVE_BYTES = 100_000  # about 6 ms of parsing: more would hold up the event loop
 VERSION_REFRESH_SECONDS = 600.0  # a restart is asked about at once; this is for one that went unseen
@@ -25,12 +23,10 @@ _log = structlog.get_logger(__name__)
 class EngineScraper:
     """Scrapes one target, one scrape at a time, and remembers what it needs between two: version and epoch."""
 
-    def __init__(
-        self, target: EngineTarget, session: aiohttp.ClientSession, settings: EngineSourceSettings | None = None
-    ) -> None:
+    def __init__(self, target: EngineTarget, client: HttpClient, settings: EngineSourceSettings | None = None) -> None:
         self.target = target
         self.source = f"engine/{target.engine}"
-        self._session = session
+        self._client = client
         self._settings = settings if settings is not None else EngineSourceSettings()
         self._one_in_flight = asyncio.Lock()
         self._epochs = EpochTracker()
@@ -86,12 +82,11 @@ class EngineScraper:
         return replace(reading, facts=replace(reading.facts, version=self._version or reading.facts.version))
 
     async def _get(self, path: str, max_body_bytes: int, now: Callable[[], float]) -> Answer:
-        return await fetch(
-            self._session,
+        return await self._client.fetch(
             self.target.url + path,
             timeout_seconds=self._settings.timeout_seconds,
             max_body_bytes=max_body_bytes,
-            bearer_token=self.target.bearer_token,
+            access=self.target.access,
             now=now,
         )
 

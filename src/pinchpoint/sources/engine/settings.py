@@ -1,27 +1,15 @@
 """What an operator says about the engines to watch."""
 
-from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pinchpoint.snapshot import EngineFacts, EngineTarget, Slo
+from pinchpoint.sources.http.access import AccessSettings
 from pinchpoint.sources.http.base_url import BaseUrl
 
-MAX_TOKEN_FILE_BYTES = 65_536
 MAX_COUNT = 10**12  # of tokens, sequences, GPUs: far above any, and still a float
 _FACTS = EngineFacts.__dataclass_fields__.keys()
-
-
-def _read_token(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            token = file.read(MAX_TOKEN_FILE_BYTES).decode().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"bearer_token_file {path} can't be read ({error}); make it readable to pinchpoint") from None
-    if not token or not token.isprintable():
-        raise ValueError(f"bearer_token_file {path} is empty or holds more than one line; put the bare token into it")
-    return token
 
 
 class SloSettings(BaseModel):
@@ -43,7 +31,7 @@ class SloSettings(BaseModel):
     )
 
 
-class EngineSettings(BaseModel):
+class EngineSettings(AccessSettings):
     """One engine to watch. What is left out is unknown, and the diagnosis says where that cost it certainty."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, coerce_numbers_to_str=True)
@@ -99,28 +87,15 @@ class EngineSettings(BaseModel):
     gpus: tuple[str, ...] = Field(
         default=(), description="Indices of the engine's GPUs, like ['0', '1']. Default: not known."
     )
-    bearer_token: SecretStr | None = Field(
-        default=None, description="Sent as Authorization: Bearer. Default: none, for vLLM leaves /metrics open."
+    timeout_seconds: float | None = Field(
+        default=None,
+        gt=0,
+        le=60,
+        description="Deadline of one scrape of this engine, seconds. Default: as all engines.",
     )
-    bearer_token_file: Path | None = Field(default=None, description="File that holds the bearer token. Default: none.")
-
-    @model_validator(mode="after")
-    def _one_readable_token(self) -> Self:
-        if self.bearer_token is not None and self.bearer_token_file is not None:
-            raise ValueError("bearer_token and bearer_token_file are both given; keep one")
-        self._token()
-        return self
-
-    def _token(self) -> str:
-        if self.bearer_token_file is not None:
-            return _read_token(self.bearer_token_file)
-        token = self.bearer_token.get_secret_value() if self.bearer_token is not None else ""
-        if not token.isprintable():
-            raise ValueError("bearer_token holds a line break or another control character; give the bare token")
-        return token
 
     def target(self) -> EngineTarget:
-        """The endpoint to scrape. Reads ``bearer_token_file`` again, so that a reload picks up a new token."""
+        """The endpoint to scrape. Reads no file: whoever asks does, and again when one changes."""
         own = self.model_dump(include=_FACTS & type(self).model_fields.keys())
         return EngineTarget(
             engine=self.name,
@@ -129,7 +104,8 @@ class EngineSettings(BaseModel):
             facts=EngineFacts(**own, model_config=self.hf_config),
             slo=Slo(ttft_seconds=self.slo.ttft_seconds, tpot_seconds=self.slo.tpot_seconds),
             gpus=self.gpus,
-            bearer_token=self._token(),
+            access=self.access(),
+            timeout_seconds=self.timeout_seconds,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from pinchpoint.snapshot import NvLink, Reason
 from pinchpoint.sources.gpu.history import History, Remote
@@ -51,6 +51,7 @@ class NvLinks:
         self._nvml, self._history = nvml, history
         self._versions: dict[int, float] = {}
         self._up: list[bool | None] = []
+        self._told_by: dict[tuple[int, int], int] = {}  # (first of several counters, link) -> the one that answers
 
     def read(self, _at: float, fields: FieldAnswers, _so_far: Mapping[str, Answer]) -> dict[str, Answer]:
         """The links, and what went over all of them."""
@@ -65,8 +66,8 @@ class NvLinks:
         totals = [(field_id, EVERY_LINK) for field_id, _ in (*TRANSMITTED, *RECEIVED)]
         each = [(field_id, link) for link in range(count) for field_id in LINK_FIELDS]
         counts = self._nvml.ask_fields([*each, *totals])
-        received = {scope: _counted(counts, RECEIVED, scope) for scope in scopes}
-        transmitted = {scope: _counted(counts, TRANSMITTED, scope) for scope in scopes}
+        received = {scope: self._counted(counts, RECEIVED, scope) for scope in scopes}
+        transmitted = {scope: self._counted(counts, TRANSMITTED, scope) for scope in scopes}
         remotes = self._history.remotes
         return {
             "nvlinks": tuple(
@@ -100,12 +101,28 @@ class NvLinks:
         return self._versions[link]
 
     def _errors(self, link: int, fields: Fields) -> dict[str, float]:
-        found = {kind: _counted(fields, [(field_id, 1.0) for field_id in ids], link) for kind, ids in ERRORS.items()}
+        found = {kind: self._counted(fields, [(field, 1.0) for field in ids], link) for kind, ids in ERRORS.items()}
         if all(isinstance(found[kind], Reason) for kind in ("replay", "recovery", "crc")):
             found |= {
                 kind: self._nvml.ask("nvmlDeviceGetNvLinkErrorCounter", link, n) for kind, n in OLD_ERRORS.items()
             }
         return {kind: float(count) for kind, count in found.items() if not isinstance(count, Reason)}
+
+    def _counted(self, fields: Fields, ids: Sequence[tuple[int, float]], scope: int) -> float | Reason:
+        """The first of several counters that has an answer, in its unit; else why the first has none.
+
+        Once one has answered it alone counts: another counts otherwise, so an error would look like a leap.
+        """
+        key = ids[0][0], scope
+        told_by = self._told_by.get(key)
+        for field_id, scale in ids:
+            raw = fields[field_id, scope]
+            if told_by not in (None, field_id) or isinstance(raw, Reason):
+                continue
+            self._told_by[key] = field_id
+            return raw * scale if 0 <= raw <= _HIGHEST_COUNT else Reason.INVALID
+        reason = fields[told_by or ids[0][0], scope]
+        return reason if isinstance(reason, Reason) else Reason.INVALID
 
 
 def count_links(nvml: NvmlGpu, told: float | Reason) -> int:
@@ -126,17 +143,6 @@ def is_up(nvml: NvmlGpu, link: int) -> bool | None:
     """Whether a link is active; ``None`` when the driver can't say."""
     state = nvml.ask("nvmlDeviceGetNvLinkState", link)
     return None if isinstance(state, Reason) else bool(state)
-
-
-def _counted(fields: Fields, ids: Iterable[tuple[int, float]], scope: int) -> float | Reason:
-    """The first of several counters that has an answer, in its unit; else why the first has none."""
-    reason = None
-    for field_id, scale in ids:
-        raw = fields[field_id, scope]
-        if not isinstance(raw, Reason):
-            return raw * scale if 0 <= raw <= _HIGHEST_COUNT else Reason.INVALID
-        reason = reason or raw
-    return reason or Reason.NOT_SUPPORTED
 
 
 def _known(value: float | Reason) -> float | None:

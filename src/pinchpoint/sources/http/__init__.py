@@ -1,9 +1,20 @@
-"""How every source that speaks HTTP asks: one bounded GET, and failures with a reason of the closed set.
+"""How every source that speaks HTTP asks: bounded GETs with their credentials and TLS, and failures of the closed set.
 
 Is below the sources, which all may use it and which it does not know. Reads no answer: that is whoever asked's.
 """
 
+from pinchpoint.sources.http.access import AccessSettings, BasicAuthSettings, TlsSettings
+from pinchpoint.sources.http.answer import Answer
+from pinchpoint.sources.http.client import EXPOSITION, JSON, HttpClient
 from pinchpoint.sources.http.failure import SourceError
-from pinchpoint.sources.http.fetch import Answer, fetch, open_session
 
-__all__ = ["Answer", "SourceError", "fetch", "open_session"]
+__all__ = [
+    "EXPOSITION",
+    "JSON",
+    "AccessSettings",
+    "Answer",
+    "BasicAuthSettings",
+    "HttpClient",
+    "SourceError",
+    "TlsSettings",
+]
