@@ -23,6 +23,13 @@ def run(
         bool | None, typer.Option("--web.enable-lifecycle", help="Allow POST /-/reload. Default: off.")
     ] = None,
     secrets: Annotated[Path | None, typer.Option("--secrets.dir", help="Folder with one secret per file.")] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Watch part I of N of the engines, counted from 0: 0/4 is the first of four. Default: all.",
+        ),
+    ] = None,
     record: Annotated[
         Path | None, typer.Option(help="Also record what is seen into this new folder, for `diagnose --replay`.")
     ] = None,
@@ -55,6 +62,7 @@ def run(
         {
             ("web", "listen_address"): listen,
             ("web", "enable_lifecycle"): lifecycle,
+            ("discovery", "shard"): shard,
             ("log", "level"): log_level,
             ("log", "format"): log_format,
         }

@@ -12,6 +12,8 @@ from pinchpoint.diagnosis.thresholds import Thresholds
 
 Given = Mapping[str, Any]
 
+FINDERS = ("discovery.files", "discovery.http")  # lists of those who find engines
+
 # (a, b, what happens when a is above b)
 _NOT_ABOVE: tuple[tuple[str, str, str], ...] = (
     ("diagnosis.window_seconds", "history_seconds", "a verdict looks at no more than the history that is kept"),
@@ -41,6 +43,8 @@ def broken_relations(given: Given, defaults: object) -> Iterator[Broken]:
     engines, probes = _entries(given, "engines"), _entries(given, "probes")
     yield from _names_twice("engines", engines)
     yield from _names_twice("probes", probes)
+    for section in FINDERS:
+        yield from _names_twice(section, _entries(given, section))
     yield from _urls_twice(engines)
     yield from _engines_unknown(given, engines, probes)
     yield from _too_high(given, defaults)
@@ -48,17 +52,21 @@ def broken_relations(given: Given, defaults: object) -> Iterator[Broken]:
 
 
 def _entries(given: Given, section: str) -> Mapping[int, Given]:
-    """The targets of a section that are mappings, by their number."""
-    targets = _at(given, (section, "targets"))
+    """The entries of a section's list that are mappings, by their number."""
+    targets = _at(given, _list_of(section))
     found = enumerate(targets) if isinstance(targets, list | tuple) else ()
     return {number: target for number, target in found if isinstance(target, Mapping)}
+
+
+def _list_of(section: str) -> Location:
+    return tuple(section.split(".")) if section in FINDERS else (section, "targets")
 
 
 def _names_twice(section: str, targets: Mapping[int, Given]) -> Iterator[Broken]:
     seen: set[str] = set()
     for number, target in targets.items():
         if (name := str(target.get("name"))) in seen and "name" in target:
-            location = (section, "targets", number, "name")
+            location = (*_list_of(section), number, "name")
             yield Broken(location, f"{name!r} is given twice", "names become labels, so make each unique")
         seen.add(name)
 
@@ -79,6 +87,8 @@ def _urls_twice(engines: Mapping[int, Given]) -> Iterator[Broken]:
 def _engines_unknown(given: Given, engines: Mapping[int, Given], probes: Mapping[int, Given]) -> Iterator[Broken]:
     """A probe may name an engine that discovery will find, so this is a mistake only where nothing is discovered."""
     if not engines or _at(given, ("discovery", "loopback")) not in (None, False):
+        return
+    if any(_at(given, _list_of(section)) for section in FINDERS):
         return
     names = {str(engine.get("name")) for engine in engines.values()}
     for number, probe in probes.items():

@@ -124,6 +124,7 @@ class Daemon:
             self.scheduler.every("record", seconds, self.record)
 
     def _report(self, sources: tuple[SourceReport, ...]) -> SelfReport:
+        part = self.settings.discovery.part
         return SelfReport(
             version=__version__,
             python_version=platform.python_version(),
@@ -136,6 +137,9 @@ class Daemon:
             config_last_reload_success_timestamp_seconds=self.reloader.succeeded_unix,
             sources=sources,
             jobs=self.scheduler.reports(),
+            discoveries=self.board.found.reports(),
+            shard=part.number if part else None,
+            shards=part.shards if part else None,
             gpus_expected=self.node.gpus.gpus_expected,
             gpus_visible=self.node.gpus.gpus_visible,
             nvml=self.node.gpus.calls(self._clock()),

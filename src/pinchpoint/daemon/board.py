@@ -19,6 +19,7 @@ from pinchpoint.snapshot import (
     Snapshot,
     SourceReport,
 )
+from pinchpoint.sources.discovery import Found
 from pinchpoint.sources.pods import PodDevice, PodsReading, attribute
 
 HOST_STALE_INTERVALS = 3
@@ -29,6 +30,7 @@ class Board:
 
     def __init__(self, settings: Settings, gpus: GpuSourceLike) -> None:
         self.settings = settings
+        self.found = Found()  # engines, by those who look for them
         self._gpus = gpus
         self._engines: dict[str, EngineReading | Absence] = {}
         self._host: HostReading | None = None
@@ -115,7 +117,7 @@ class Board:
             host=host,
             links=self._gpus.links,
             pods=attribute(devices, gpus),
-            absences=(*gpu_absences, *engine_absences, *pod_absences),
+            absences=(*gpu_absences, *engine_absences, *pod_absences, *self.found.absences()),
         )
         up = {f"engine/{reading.engine}" for reading in engines}
         up |= {f"probe/{name}" for name, probe in self._probes.items() if probe.outcome == "ok"}
@@ -126,7 +128,7 @@ class Board:
         if self._kubelet:
             names.append("pods")
         reports = [self._report(name, up=name in up, unix_offset=unix_offset) for name in sorted(names)]
-        return snapshot, (self._gpus.report(now), *reports)
+        return snapshot, (self._gpus.report(now), *reports, *self.found.sources(unix_offset))
 
     def _fresh_engines(self, now: float) -> tuple[tuple[EngineReading, ...], tuple[Absence, ...]]:
         limit = self.settings.engines.stale_after_seconds

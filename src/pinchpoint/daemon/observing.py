@@ -6,18 +6,20 @@ The runner measures, the source works: duration and success are taken here, once
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 import structlog
 
 from pinchpoint.config import Settings
 from pinchpoint.daemon.board import Board
+from pinchpoint.daemon.finding import Discoverer, engine_described
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.scheduler import Scheduler
 from pinchpoint.snapshot import EngineTarget, HostReading, ProbeOutcome
-from pinchpoint.sources.discovery import find_engines
+from pinchpoint.sources.discovery import Ground, LoopbackFinder
 from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings
 from pinchpoint.sources.http import HttpClient
 from pinchpoint.sources.pods import PodSource
@@ -26,14 +28,8 @@ from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
 log = structlog.get_logger(__name__)
 
-# A found engine that stopped listening stays visible as down this long, so that it can be paged on.
-FORGET_SECONDS = 600.0
-
-
-@dataclass(slots=True)
-class _Found:
-    target: EngineTarget
-    last_seen: float
+# More that are new at once are a fleet: its scrapes begin spread over the interval instead of all together.
+AT_ONCE = 16
 
 
 class Observer:
@@ -56,10 +52,10 @@ class Observer:
         self._own_ports = own_ports
         self._client = HttpClient()
         self._named: tuple[EngineTarget, ...] = ()  # by the configuration
-        self._scraped: dict[str, EngineTarget] = {}
+        self._scrapers: dict[str, EngineScraper] = {}
         self._probers: dict[str, tuple[ProbeTargetSettings, Prober]] = {}
         self._pods: PodSource | None = None
-        self._found: dict[str, _Found] = {}
+        self._discoverer = self._new_discoverer()
         self._settings: Settings | None = None
 
     async def apply(self, settings: Settings, named: tuple[EngineTarget, ...]) -> None:
@@ -69,6 +65,7 @@ class Observer:
         """
         self._named = named
         before, self._settings = self._settings, settings
+        self._discoverer.follow(settings)
         self._follow_engines(settings, anew=before is not None and _pace(before) != _pace(settings))
         gone = self._follow_probes(settings)
         if settings.host.enabled:
@@ -76,15 +73,19 @@ class Observer:
         else:
             self._scheduler.cancel("host")
         self._follow_pods(settings)
-        if settings.discovery.looks_on_loopback(len(settings.engines.targets)):
-            self._scheduler.every(
-                "discovery", settings.discovery.interval_seconds, self._discover, first_run_at_once=True
-            )
-        else:
-            self._scheduler.cancel("discovery")
-            self._found.clear()
         for prober in gone:
             await prober.close()
+
+    def _new_discoverer(self) -> Discoverer:
+        def loopback(interval_seconds: float) -> LoopbackFinder:
+            return LoopbackFinder(self._client, interval_seconds, self._clock, own_ports=self._own_ports)
+
+        def changed() -> None:
+            assert self._settings is not None
+            self._follow_engines(self._settings, anew=False)
+
+        ground = Ground(client=self._client, build=engine_described, now=self._clock)
+        return Discoverer(self._scheduler, self._board.found, ground, loopback, changed)
 
     def _follow_pods(self, settings: Settings) -> None:
         if not settings.pods.enabled:
@@ -103,25 +104,27 @@ class Observer:
 
     async def close(self) -> None:
         """Ends every connection. The jobs are the scheduler's to end, before."""
+        self._discoverer.end()
         for _, prober in self._probers.values():
             await prober.close()
         await self._client.close()
 
     def _follow_engines(self, settings: Settings, *, anew: bool) -> None:
-        taken = {target.url for target in self._named}
-        found = [f.target for f in self._found.values() if f.target.url not in taken]
-        targets = {target.engine: target for target in (*found, *self._named)}
-        for gone in self._scraped.keys() - targets.keys():
+        """Matches scrapes with the engines there are. What is said of an engine may change without a new beginning."""
+        found = self._board.found.merged(self._named, settings.discovery.part, unshared=(LoopbackFinder.name,))
+        targets = {target.engine: target for target in found}
+        for gone in self._scrapers.keys() - targets.keys():
             self._scheduler.cancel(f"engine/{gone}")
-            del self._scraped[gone]
+            del self._scrapers[gone]
         self._board.expect_engines(targets.values(), self._clock())
-        for name, target in targets.items():
-            if anew or self._scraped.get(name) != target:
-                self._scraped[name] = target
-                self._watch_engine(target, settings)
+        new = [t for t in found if anew or not _is_there(self._scrapers.get(t.engine), t)]
+        for name, scraper in self._scrapers.items():
+            scraper.target = targets[name]
+        for target in new:
+            self._watch_engine(target, settings, at_once=len(new) <= AT_ONCE)
 
-    def _watch_engine(self, target: EngineTarget, settings: Settings) -> None:
-        scraper = EngineScraper(target, self._client, settings.engines)
+    def _watch_engine(self, target: EngineTarget, settings: Settings, *, at_once: bool) -> None:
+        self._scrapers[target.engine] = scraper = EngineScraper(target, self._client, settings.engines)
 
         async def scrape() -> None:
             started = self._clock()
@@ -131,7 +134,10 @@ class Observer:
             self._board.put_engine(target.engine, outcome, self._clock() - started)
 
         interval = settings.engines.interval_seconds
-        self._scheduler.every(f"engine/{target.engine}", interval, scrape, first_run_at_once=True)
+        offset = zlib.crc32(target.engine.encode()) / 2**32 * interval  # each its own part of the interval, always
+        self._scheduler.every(
+            f"engine/{target.engine}", interval, scrape, offset_seconds=offset, first_run_at_once=at_once
+        )
 
     def _follow_probes(self, settings: Settings) -> list[Prober]:
         """Returns the probers that are no longer wanted, for their connections to be closed."""
@@ -172,24 +178,18 @@ class Observer:
         outcome = await source.read()
         self._board.put_pods(outcome, self._clock() - started)
 
-    async def _discover(self) -> None:
-        assert self._settings is not None
-        found = await find_engines(self._client.session, own_ports=self._own_ports())
-        now = self._clock()
-        for target in found:
-            known = self._found.get(target.engine)
-            if known is None:
-                log.info("engine found on loopback", engine=target.engine, url=target.url)
-            self._found[target.engine] = _Found(known.target if known else target, now)
-        for name in [name for name, f in self._found.items() if now - f.last_seen > FORGET_SECONDS]:
-            log.info("engine forgotten", engine=name, not_seen_for_seconds=FORGET_SECONDS)
-            del self._found[name]
-        self._follow_engines(self._settings, anew=False)
-
 
 def named_engines(settings: Settings) -> tuple[EngineTarget, ...]:
     """The engines that the configuration names."""
     return tuple(engine.target() for engine in settings.engines.targets)
+
+
+def _is_there(scraper: EngineScraper | None, target: EngineTarget) -> bool:
+    """Whether ``target`` is what is scraped already, though other things may be said of it now."""
+    if scraper is None or scraper.target.facts.kind != target.facts.kind:
+        return False
+    said = {name: getattr(target, name) for name in ("facts", "slo", "gpus", "found_by", "labels")}
+    return replace(scraper.target, **said) == target
 
 
 def _pace(settings: Settings) -> EngineSourceSettings:

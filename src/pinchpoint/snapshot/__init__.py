@@ -20,7 +20,7 @@ from pinchpoint.snapshot.ownership import gpus_of_process_tree
 from pinchpoint.snapshot.probe import Placement, ProbeOutcome, ProbeReading
 from pinchpoint.snapshot.probe_totals import ProbeTotals
 from pinchpoint.snapshot.replica import ReplicaReading
-from pinchpoint.snapshot.self_report import JobReport, SelfReport, SourceReport
+from pinchpoint.snapshot.self_report import DiscoveryReport, JobReport, SelfReport, SourceReport
 from pinchpoint.snapshot.target import EngineTarget, HttpAccess
 from pinchpoint.snapshot.tick import Snapshot
 from pinchpoint.snapshot.window import Window
@@ -28,6 +28,7 @@ from pinchpoint.snapshot.window import Window
 __all__ = [
     "NVLINK_FAMILIES",
     "Absence",
+    "DiscoveryReport",
     "EngineFacts",
     "EngineProcess",
     "EngineReading",

@@ -40,6 +40,7 @@ class Reason(StrEnum):
     NOT_ENABLED = "not_enabled"  # the engine has it, switched off by its configuration
     NOT_EXPOSED = "not_exposed"  # this kind of engine has no such metric
     # any
+    UNREADABLE = "unreadable"  # a file that is not there, or that we may not read
     INVALID = "invalid"  # a value outside its range
     ERROR = "error"  # a defect of ours; the log has it
 

@@ -1,6 +1,7 @@
 """Engines on loopback are found among real sockets that are something else."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -45,7 +46,7 @@ VLLM = b"python_info 1\n# TYPE vllm:num_requests_running gauge\nvllm:num_request
 async def test_a_vllm_server_is_found_by_its_listening_socket_and_named_after_its_port():
     async with server(VLLM) as port, aiohttp.ClientSession() as session:
         targets = await find_engines(session, listening=lambda: [s for s in listeners() if s.port == port])
-    assert targets == (EngineTarget(engine=f"vllm-{port}", url=f"http://127.0.0.1:{port}"),)
+    assert targets == (EngineTarget(engine=f"vllm-{port}", url=f"http://127.0.0.1:{port}", found_by="loopback"),)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,25 @@ async def test_any_spelling_of_vllm_is_recognised(body: bytes):
 async def test_anything_else_is_left_alone(body: bytes, status: int):
     async with server(body, status) as port:
         assert await found(port) == []
+
+
+async def test_an_engine_is_told_before_an_endless_body_ends():
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionError):
+            await response.write(VLLM + b"z 1\n" * 5000)
+            await asyncio.sleep(30)
+        return response
+
+    app = web.Application()
+    app.router.add_get("/metrics", endless)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    port = runner.addresses[0][1]
+    assert await found(port) == [port]
+    await runner.cleanup()
 
 
 async def test_a_redirect_is_not_followed():

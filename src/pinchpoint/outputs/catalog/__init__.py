@@ -5,6 +5,7 @@ not: a renderer (``exposition``), nor a place that keeps values: every sample is
 """
 
 from pinchpoint.outputs.catalog.diagnosis import DIAGNOSIS_METRICS
+from pinchpoint.outputs.catalog.discovery import DISCOVERY_METRICS
 from pinchpoint.outputs.catalog.engine import ENGINE_METRICS
 from pinchpoint.outputs.catalog.engine_kv import ENGINE_KV_METRICS
 from pinchpoint.outputs.catalog.engine_work import ENGINE_WORK_METRICS
@@ -19,6 +20,7 @@ from pinchpoint.outputs.catalog.probe import PROBE_METRICS
 
 CATALOG: tuple[Metric, ...] = (
     *OWN_METRICS,
+    *DISCOVERY_METRICS,
     *DIAGNOSIS_METRICS,
     *ENGINE_METRICS,
     *ENGINE_WORK_METRICS,

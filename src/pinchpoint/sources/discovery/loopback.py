@@ -1,20 +1,27 @@
-"""Finds vLLM servers on this host: asks the /metrics of each TCP port that listens on loopback."""
+"""Finds engines on this host: asks each TCP port that listens on loopback what it is."""
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import aiohttp
 import psutil
 import structlog
 
-from pinchpoint.snapshot import EngineTarget
+from pinchpoint.snapshot import EngineFacts, EngineTarget
+from pinchpoint.sources.discovery.finder import Finding
+from pinchpoint.sources.http import HttpClient
 
+NAME = "loopback"
 MAX_PORTS = 256
 MAX_BODY_BYTES = 2**20
+FIRST_LOOK_BYTES = 2**13
 AT_ONCE = 8
 TIMEOUT_SECONDS = 1.0
+
+# An engine that stopped listening stays visible as down this long, so that it can be paged on.
+FORGET_SECONDS = 600.0
 
 # Services that never speak HTTP, and that log a stranger's request as an attack or a broken client.
 NOT_HTTP = frozenset({21, 22, 23, 25, 53, 110, 111, 143, 389, 465, 587, 993, 995, 2049, 3306, 5432, 6379, 11211, 27017})
@@ -33,6 +40,25 @@ class Listener:
     address: str
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to ask a port, and how to tell an engine by the answer: ``kind_of`` gives its kind, or nothing.
+
+    ``kind_of`` sees the body so far, so it must not mind an end in the middle of a line.
+    """
+
+    path: str
+    kind_of: Callable[[bytes], str]
+    holds_metrics: bool = True  # whether ``path`` is where this engine is to be scraped
+
+
+def _vllm(body: bytes) -> str:
+    return "vllm" if _VLLM_LINE.search(body) else ""
+
+
+VLLM_ALONE = (Question("/metrics", _vllm),)
+
+
 def listeners() -> tuple[Listener, ...]:
     """Every TCP socket that listens on this host, or none where the system does not tell. Blocks for milliseconds."""
     try:
@@ -47,12 +73,13 @@ async def find_engines(
     session: aiohttp.ClientSession,
     *,
     own_ports: Collection[int] = (),
+    questions: Sequence[Question] = VLLM_ALONE,
     listening: Callable[[], Iterable[Listener]] = listeners,
 ) -> tuple[EngineTarget, ...]:
-    """The vLLM servers that answer on loopback now, in port order, named like ``vllm-8000``.
+    """The engines that answer on loopback now, in port order, named like ``vllm-8000``.
 
-    Asks a few ports at a time, each within a second and a megabyte, and only what listens: ``own_ports`` and ports of
-    services that are no HTTP servers are left alone. A port that does not answer as vLLM is not an error.
+    Asks a few ports at a time, each question within a second and a megabyte, and only what listens: ``own_ports`` and
+    ports of services that are no HTTP servers are left alone. A port that answers as no engine is not an error.
     """
     bases: dict[int, str] = {}
     for listener in sorted(await asyncio.to_thread(lambda: tuple(listening()))):
@@ -63,33 +90,92 @@ async def find_engines(
         _log.warning("too many listening ports, only the lowest are asked", ports=len(bases), asked=MAX_PORTS)
     few = asyncio.Semaphore(AT_ONCE)
     asked = list(bases.items())[:MAX_PORTS]
-    answers = await asyncio.gather(*(_is_vllm(session, url, few) for _, url in asked))
+    answers = await asyncio.gather(*(_who(session, url, questions, few) for _, url in asked))
     return tuple(
-        EngineTarget(engine=f"vllm-{port}", url=url) for (port, url), yes in zip(asked, answers, strict=True) if yes
+        EngineTarget(
+            engine=f"{kind}-{port}",
+            url=url,
+            facts=EngineFacts(kind=kind),
+            metrics_path=question.path if question.holds_metrics else "/metrics",
+            found_by=NAME,
+        )
+        for (port, url), (kind, question) in zip(asked, answers, strict=True)
+        if kind
     )
 
 
-async def _is_vllm(session: aiohttp.ClientSession, url: str, few: asyncio.Semaphore) -> bool:
-    body = bytearray()
-    try:
-        async with (
-            few,
-            asyncio.timeout(TIMEOUT_SECONDS),
-            session.get(
-                f"{url}/metrics",
-                headers={"Accept": "text/plain; version=0.0.4", "Accept-Encoding": "identity"},
-                auto_decompress=False,
-                allow_redirects=False,  # a local port shall not send us out of this host
-                timeout=aiohttp.ClientTimeout(),
-            ) as response,
-        ):
+class LoopbackFinder:
+    """The engines of this host, those included that stopped listening within the last minutes."""
+
+    name = NAME
+
+    def __init__(
+        self,
+        client: HttpClient,
+        interval_seconds: float,
+        now: Callable[[], float],
+        *,
+        own_ports: Callable[[], Collection[int]],
+        questions: Sequence[Question] = VLLM_ALONE,
+        listening: Callable[[], Iterable[Listener]] = listeners,
+    ) -> None:
+        self.interval_seconds = interval_seconds
+        self._client, self._now, self._own_ports = client, now, own_ports
+        self._questions, self._listening = questions, listening
+        self._known: dict[str, tuple[EngineTarget, float]] = {}  # with when it was last seen
+
+    async def find(self) -> Finding:
+        found = await find_engines(
+            self._client.session, own_ports=self._own_ports(), questions=self._questions, listening=self._listening
+        )
+        now = self._now()
+        for target in found:
+            if target.engine not in self._known:
+                _log.info("engine found on loopback", engine=target.engine, url=target.url)
+            self._known[target.engine] = target, now
+        for name in [name for name, (_, seen) in self._known.items() if now - seen > FORGET_SECONDS]:
+            _log.info("engine forgotten", engine=name, not_seen_for_seconds=FORGET_SECONDS)
+            del self._known[name]
+        return Finding(targets=tuple(target for target, _ in self._known.values()))
+
+
+async def _who(
+    session: aiohttp.ClientSession, url: str, questions: Sequence[Question], few: asyncio.Semaphore
+) -> tuple[str, Question]:
+    """The kind of engine at ``url``, empty for none, and the question that told."""
+    async with few:
+        for question in questions:
             try:
-                async for chunk in response.content.iter_any():
-                    body += chunk
-                    if response.status != 200 or _VLLM_LINE.search(body) or len(body) > MAX_BODY_BYTES:
-                        break
-            finally:
-                response.close()  # a stranger's connection is not kept
-            return response.status == 200 and _VLLM_LINE.search(body) is not None
-    except (aiohttp.ClientError, TimeoutError, ValueError):
-        return False
+                if kind := await _ask(session, url + question.path, question.kind_of):
+                    return kind, question
+            except (aiohttp.ClientError, TimeoutError, ValueError):
+                break  # silent or no HTTP server: it is left alone
+        return "", questions[0]
+
+
+async def _ask(session: aiohttp.ClientSession, url: str, kind_of: Callable[[bytes], str]) -> str:
+    body, look_at = bytearray(), FIRST_LOOK_BYTES
+    async with (
+        asyncio.timeout(TIMEOUT_SECONDS),
+        session.get(
+            url,
+            headers={"Accept": "text/plain; version=0.0.4", "Accept-Encoding": "identity"},
+            auto_decompress=False,
+            allow_redirects=False,  # a local port shall not send us out of this host
+            timeout=aiohttp.ClientTimeout(),
+        ) as response,
+    ):
+        try:
+            if response.status != 200:
+                return ""
+            async for chunk in response.content.iter_any():
+                body += chunk
+                if len(body) > MAX_BODY_BYTES:
+                    break
+                if len(body) >= look_at:  # not at each chunk, of which there may be thousands
+                    if kind := kind_of(bytes(body)):
+                        return kind
+                    look_at = 2 * len(body)
+            return kind_of(bytes(body[:MAX_BODY_BYTES]))
+        finally:
+            response.close()  # a stranger's connection is not kept

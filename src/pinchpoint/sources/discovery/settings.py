@@ -1,6 +1,99 @@
 """How engines are found that nobody configured."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pathlib import PurePosixPath
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from pinchpoint.sources.discovery.shard import Shard
+from pinchpoint.sources.http import AccessSettings
+
+FILE_TYPES = (".json", ".yml", ".yaml")
+GLOB = frozenset("*?[")
+
+_FinderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+
+
+def _list_path(path: str) -> str:
+    pure = PurePosixPath(path)
+    if not pure.is_absolute() or pure.suffix.lower() not in FILE_TYPES:
+        raise ValueError(f"is no absolute path that ends in {', '.join(FILE_TYPES)}; write it like /etc/targets/*.json")
+    if GLOB & set(str(pure.parent)):
+        raise ValueError("has a pattern in its folder; only the file's name may have one")
+    return path
+
+
+def _list_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises where the port is no number
+    except ValueError:  # its text could hold a password
+        raise ValueError("is no URL with a valid host and port; write it like http://cmdb:8080/engines") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("is no http:// or https:// URL with a host; write it like http://cmdb:8080/engines")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("holds credentials, which would end up in logs; give them by their own settings")
+    return url
+
+
+class FileDiscoverySettings(BaseModel):
+    """Files in Prometheus' file_sd format: a list of groups of ``targets`` with ``labels``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: _FinderName = Field(description="Name of this list: `file/NAME` in metrics and messages.")
+    paths: tuple[Annotated[str, AfterValidator(_list_path)], ...] = Field(
+        min_length=1,
+        max_length=32,
+        description="Files in JSON or YAML; the file's name may be a pattern, like /etc/targets/*.json. A file that is "
+        "named and not there is a failure; one that a pattern no longer meets takes its engines with it.",
+    )
+    look_seconds: float = Field(
+        default=2.0,
+        ge=0.5,
+        le=300,
+        description="Seconds between two looks at whether a file has changed; a change is read once it has stood still "
+        "for one look. Default 2: a look costs microseconds a file.",
+    )
+    refresh_seconds: float = Field(
+        default=300.0,
+        ge=1,
+        le=86_400,
+        description="Seconds after which a file is read again though it looks unchanged. Default 300: for file systems "
+        "that don't tell, as Prometheus does.",
+    )
+    engine_access: AccessSettings = Field(
+        default=AccessSettings(),
+        description="Credentials and TLS for the engines of this list, sent to every address in it. Default: none.",
+    )
+
+
+class HttpDiscoverySettings(AccessSettings):
+    """A server in Prometheus' http_sd format, the same list as JSON; what lets us in to it stands beside its url."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    name: _FinderName = Field(description="Name of this list: `http/NAME` in metrics and messages.")
+    url: Annotated[str, AfterValidator(_list_url)] = Field(
+        description="Where the list is, like http://cmdb:8080/engines?site=a."
+    )
+    interval_seconds: float = Field(
+        default=60.0,
+        ge=1,
+        le=86_400,
+        description="Seconds between two questions. Default 60, as Prometheus' refresh_interval.",
+    )
+    timeout_seconds: float = Field(
+        default=10.0,
+        gt=0,
+        le=60,
+        description="Deadline of one question, seconds, all told. Default 10: such a list may come from a database.",
+    )
+    engine_access: AccessSettings = Field(
+        default=AccessSettings(),
+        description="Credentials and TLS for the engines of this list, sent to every address in it. Default: none.",
+    )
 
 
 class DiscoverySettings(BaseModel):
@@ -10,15 +103,36 @@ class DiscoverySettings(BaseModel):
 
     loopback: bool | None = Field(
         default=None,
-        description="Look for vLLM on this host's listening TCP ports. Default: only while no engine is configured.",
+        description="Look for engines on this host's listening TCP ports. Default: only while no engine is configured "
+        "and no list is named.",
     )
     interval_seconds: float = Field(
         default=30.0,
         ge=5,
         le=3600,
-        description="Seconds between two looks. Default 30: an engine takes longer to load.",
+        description="Seconds between two looks at this host's ports. Default 30: an engine takes longer to load.",
     )
+    files: tuple[FileDiscoverySettings, ...] = Field(
+        default=(), max_length=32, description="Lists of engines in files. Default: none."
+    )
+    http: tuple[HttpDiscoverySettings, ...] = Field(
+        default=(), max_length=32, description="Lists of engines from HTTP servers. Default: none."
+    )
+    shard: Annotated[str, AfterValidator(lambda text: str(Shard.written(text)))] | None = Field(
+        default=None,
+        description="Which part of the engines to watch here, where several pinchpoints share a fleet: 0/4 is the "
+        "first of four. Default: all of them. What is found on this host's own ports is never split.",
+    )
+
+    @property
+    def uses_lists(self) -> bool:
+        """Whether engines come from somewhere that is neither the configuration nor this host's ports."""
+        return bool(self.files or self.http)
+
+    @property
+    def part(self) -> Shard | None:
+        return None if self.shard is None else Shard.written(self.shard)
 
     def looks_on_loopback(self, configured_engines: int) -> bool:
         """Whether to look, given how many engines the configuration names."""
-        return configured_engines == 0 if self.loopback is None else self.loopback
+        return configured_engines == 0 and not self.uses_lists if self.loopback is None else self.loopback

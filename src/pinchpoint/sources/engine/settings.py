@@ -153,7 +153,7 @@ class EngineSourceSettings(BaseModel):
         le=3600,
         description="Age, seconds, at which a reading is dropped. Default 15: three missed scrapes.",
     )
-    targets: tuple[EngineSettings, ...] = Field(default=(), max_length=256, description="The engines. Default: none.")
+    targets: tuple[EngineSettings, ...] = Field(default=(), max_length=2000, description="The engines. Default: none.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
