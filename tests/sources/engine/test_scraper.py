@@ -254,7 +254,7 @@ async def test_a_connection_that_breaks_or_is_no_http_is_told_apart(answer: RawA
 async def test_nobody_listening_is_refused(unused_tcp_port: int):
     absence = await absence_of(f"http://127.0.0.1:{unused_tcp_port}")
     assert absence.reason is Reason.CONNECT_REFUSED
-    assert absence.detail.endswith("no connection; is the engine running on this port? (connection refused)")
+    assert absence.detail.endswith("no connection; is the server running on this port? (connection refused)")
 
 
 async def test_a_name_that_does_not_resolve_is_a_dns_failure():

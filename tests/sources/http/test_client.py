@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from pinchpoint.snapshot import HttpAccess, Reason
 from pinchpoint.sources.http import JSON, Answer, HttpClient, SourceError
 from pinchpoint.sources.http.client import MAX_CONNECTIONS_PER_HOST
+from pinchpoint.sources.http.resolver import Resolver
 from pinchpoint.sources.http.ticket import OPEN
 
 Head = dict[str, str]
@@ -297,6 +298,14 @@ async def test_a_name_server_that_hangs_takes_no_thread_of_the_loops_own(monkeyp
         release.set()
     assert {error.reason for error in outcomes if isinstance(error, SourceError)} == {Reason.TIMEOUT}
     assert len(outcomes) == 100
+
+
+async def test_a_link_local_address_keeps_the_number_of_its_interface(monkeypatch: pytest.MonkeyPatch):
+    found = (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("fe80::1", 80, 0, 2))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [found])
+    resolver = Resolver()
+    assert [answer["host"] for answer in await resolver.resolve("box.local", 80)] == ["fe80::1%2"]
+    await resolver.close()
 
 
 async def read_lines(client: HttpClient, url: str, into: list[bytes]) -> None:
