@@ -5,14 +5,24 @@ To add one: its file, its name here. Is not the parser, and knows no target.
 
 from collections.abc import Mapping
 
-from pinchpoint.sources.engine.kinds import dynamo, llamacpp, lmdeploy, sglang, tgi, triton, trtllm, vllm
-from pinchpoint.sources.engine.kinds.kind import EngineKind
+from pinchpoint.sources.engine.kinds import dynamo, llamacpp, lmdeploy, openai, sglang, tgi, triton, trtllm, vllm
+from pinchpoint.sources.engine.kinds.kind import EngineKind, Get
 
 # In the order in which they are looked for: Triton's vLLM backend has a part of vLLM's names, Dynamo's workers have all
 # of their engine's.
-_ALL = (triton.KIND, vllm.KIND, sglang.KIND, lmdeploy.KIND, tgi.KIND, llamacpp.KIND, trtllm.KIND, dynamo.KIND)
+_ALL = (
+    triton.KIND,
+    vllm.KIND,
+    sglang.KIND,
+    lmdeploy.KIND,
+    tgi.KIND,
+    llamacpp.KIND,
+    trtllm.KIND,
+    dynamo.KIND,
+    openai.KIND,
+)
 
 KINDS: Mapping[str, EngineKind] = {kind.name: kind for kind in _ALL}
 AUTO = "auto"
 
-__all__ = ["AUTO", "KINDS", "EngineKind"]
+__all__ = ["AUTO", "KINDS", "EngineKind", "Get"]
