@@ -74,7 +74,7 @@ def test_an_unknown_kind_is_an_error_that_lists_the_known_ones():
         EngineSettings(name="chat", url="http://127.0.0.1:8000", kind="vlm")
     (error,) = caught.value.errors()
     assert error["loc"] == ("kind",)
-    assert "'vlm' is no kind of engine; known are auto, triton, vllm" in error["msg"]
+    assert "'vlm' is no kind of engine; known are auto, vllm, sglang" in error["msg"]
     assert all(kind in error["msg"] for kind in KINDS)
 
 
