@@ -9,6 +9,7 @@ from pinchpoint.sources.engine.exposition import Families, Sample
 from pinchpoint.sources.engine.kinds.kind import EngineKind, Translation
 from pinchpoint.sources.engine.kinds.table import MAX_REPLICAS, MAX_WARNINGS, natural
 from pinchpoint.sources.engine.kinds.vllm_frontend import read_frontend
+from pinchpoint.sources.engine.kinds.vllm_quirks import counts_contradict, quirks, version_of
 from pinchpoint.sources.engine.kinds.vllm_table import VOCABULARY
 from pinchpoint.sources.engine.vocabulary import (
     Fields,
@@ -40,9 +41,11 @@ def read(families: Families, said: EngineFacts) -> Translation:
         found.warn("metrics are declared and have no value yet: the engine warms up, or has served no request")
         found.unavailable["requests_running"] = Reason.STARTING
     replicas = []
+    hybrid = False
     for name in sorted(found.by_replica, key=natural)[:MAX_REPLICAS]:
         fields: dict[str, Any] = found.by_replica[name]
         config = cache_config(families, name)
+        hybrid = hybrid or is_hybrid(config)
         _drop_estimates_that_are_off(fields, found)
         _drop_usage_of_no_pool(fields, config, found)
         fields |= _sleep(states.get(name))
@@ -50,11 +53,19 @@ def read(families: Families, said: EngineFacts) -> Translation:
         replicas.append(
             ReplicaReading(replica=name, model=models.get(name), kv_cache_capacity_tokens=capacity, **fields)
         )
+    frontend = read_frontend(families, found)
+    version = version_of(said.version)
+    doubtful = counts_contradict(version, families)
+    if doubtful:
+        found.warn("several API servers before vLLM 0.10: each counts a part, and the parts contradict each other")
+    for words in quirks(version, families, replicas, hybrid):
+        found.warn(words)
     return Translation(
         replicas=tuple(replicas) or (ReplicaReading(),),
-        frontend=read_frontend(families, found),
+        frontend=frontend,
         warnings=tuple(found.warnings)[:MAX_WARNINGS],
         unavailable=found.unavailable,
+        doubtful=doubtful,
     )
 
 
