@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pinchpoint.diagnosis import Diagnosis, Thresholds, diagnose
 from pinchpoint.snapshot import EngineFacts, EngineReading, EngineTarget, Snapshot, Window
-from pinchpoint.sources.engine import EpochTracker, reading_from_body
+from pinchpoint.sources.engine import EpochTracker, reading_from_body, with_quirks
 
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 40.0)
 
@@ -46,7 +46,7 @@ def readings(bodies: Iterable[str], *, step: float = 1.0, facts: EngineFacts | N
     target = EngineTarget(engine="chat", url="http://127.0.0.1:8000", facts=facts or EngineFacts())
     epochs = EpochTracker()
     return [
-        epochs.stamp(reading_from_body(target, body.encode(), None, number * step))
+        with_quirks(epochs.stamp(reading_from_body(target, body.encode(), None, number * step)))
         for number, body in enumerate(bodies)
     ]
 

@@ -127,9 +127,8 @@ def test_a_negative_queue_time_is_no_restart_and_its_mean_no_less_than_0():
 
 
 def of_v0(version: str | None) -> EngineReading:
-    prefill = {f"request_prefill_time_seconds_{part}": value for part, value in (("sum", 9), ("count", 3))}
-    values = {"num_requests_swapped": 0, **prefill}
-    body = "".join(f'vllm:{name}{{model_name="m"}} {value}\n' for name, value in values.items())
+    swapped = 'vllm:num_requests_swapped{model_name="m"} 0\n'
+    body = swapped + histogram("request_prefill_time_seconds", [3.0] * 3).replace('engine="0",', "")
     return last([body], facts=EngineFacts(version=version))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pinchpoint.snapshot import EngineFacts, EngineReading, EngineTarget, Histogram, ReplicaReading
-from pinchpoint.sources.engine import reading_from_body
+from pinchpoint.sources.engine import reading_from_body, with_quirks
 
 DATA = Path("tests/data")
 SYNTHETIC = DATA / "engine-metrics"
@@ -108,7 +108,7 @@ def read(path: Path) -> EngineReading:
     """The file's reading, its release being known as /version would tell it."""
     release = re.search(r"vllm-([0-9.]+[0-9])", path.name)
     facts = EngineFacts(version=release[1] if release else None)
-    return reading_from_body(replace(TARGET, facts=facts), path.read_bytes(), None, 7.0)
+    return with_quirks(reading_from_body(replace(TARGET, facts=facts), path.read_bytes(), None, 7.0))
 
 
 def path_of(version: str) -> Path:

@@ -30,7 +30,6 @@ def reading_from_body(target: EngineTarget, body: bytes, content_type: str | Non
         url=target.url,
         warnings=told.warnings + ((f"{malformed} malformed lines skipped",) if malformed else ()),
         unavailable=told.unavailable,
-        doubtful=told.doubtful,
     )
     return as_kind(reading, kind)
 

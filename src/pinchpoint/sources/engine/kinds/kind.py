@@ -34,7 +34,6 @@ class Translation:
     frontend: FrontendReading = field(default_factory=FrontendReading)
     warnings: tuple[str, ...] = ()  # what was dropped, and what is known to be wrong in it
     unavailable: Mapping[str, Reason] = field(default_factory=dict)
-    doubtful: bool = False
 
 
 def _no_facts(_: Families) -> EngineFacts:

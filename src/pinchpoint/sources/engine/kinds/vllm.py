@@ -9,7 +9,6 @@ from pinchpoint.sources.engine.exposition import Families, Sample
 from pinchpoint.sources.engine.kinds.kind import EngineKind, Translation
 from pinchpoint.sources.engine.kinds.table import MAX_REPLICAS, MAX_WARNINGS, natural
 from pinchpoint.sources.engine.kinds.vllm_frontend import read_frontend
-from pinchpoint.sources.engine.kinds.vllm_quirks import counts_contradict, quirks, version_of
 from pinchpoint.sources.engine.kinds.vllm_table import VOCABULARY
 from pinchpoint.sources.engine.vocabulary import (
     Fields,
@@ -54,19 +53,22 @@ def read(families: Families, said: EngineFacts) -> Translation:
             ReplicaReading(replica=name, model=models.get(name), kv_cache_capacity_tokens=capacity, **fields)
         )
     frontend = read_frontend(families, found)
-    version = version_of(said.version)
-    doubtful = counts_contradict(version, families)
-    if doubtful:
-        found.warn("several API servers before vLLM 0.10: each counts a part, and the parts contradict each other")
-    for words in quirks(version, families, replicas, hybrid):
-        found.warn(words)
+    if hybrid:
+        _doubt_sizes(replicas, found)
     return Translation(
         replicas=tuple(replicas) or (ReplicaReading(),),
         frontend=frontend,
         warnings=tuple(found.warnings)[:MAX_WARNINGS],
         unavailable=found.unavailable,
-        doubtful=doubtful,
     )
+
+
+def _doubt_sizes(replicas: list[ReplicaReading], found: Fields) -> None:
+    """vLLM issues 28228, 40691 and 42966, pull request 55624."""
+    if any(r.kv_cache_capacity_tokens for r in replicas):
+        found.warn("a hybrid model: its KV capacity in tokens is the engine's estimate over caches of several kinds")
+    if any(r.estimated_flops_per_gpu_total for r in replicas):
+        found.warn("a hybrid model: vLLM's estimates of its FLOPs and bytes were wrong for a while")
 
 
 def _drop_estimates_that_are_off(fields: dict[str, Any], found: Fields) -> None:
