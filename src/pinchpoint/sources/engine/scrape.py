@@ -11,6 +11,7 @@ from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, HttpAccess
 from pinchpoint.sources.engine.epoch import EpochTracker
 from pinchpoint.sources.engine.kinds import KINDS
 from pinchpoint.sources.engine.place import Place
+from pinchpoint.sources.engine.quirks import with_quirks
 from pinchpoint.sources.engine.reading import reading_from_body
 from pinchpoint.sources.engine.settings import EngineSourceSettings
 from pinchpoint.sources.http import EXPOSITION, Answer, HttpClient, SourceError
@@ -24,6 +25,11 @@ SMALL_TIMEOUT_SECONDS = 1.0  # of either: what they add is not worth a late read
 # Where nobody listens, or the core is dead, asking costs nobody anything, and a restart shall be seen soon.
 CHEAP_REASONS = frozenset({Reason.CONNECT_REFUSED, Reason.ENGINE_DEAD})
 CHEAP_LONGEST_SECONDS = 10.0
+
+ONLY_METRICS_FAIL = (
+    "; /health answers 200, so the engine serves and only its metrics are broken "
+    "(several API servers with PROMETHEUS_MULTIPROC_DIR on a network file system?)"
+)
 
 _log = structlog.get_logger(__name__)
 
@@ -62,14 +68,15 @@ class EngineScraper:
             try:
                 reading = await self._read(now, began + self._timeout)
             except SourceError as error:
-                return self._absent(error.reason, error.detail, began, now())
+                detail = error.detail + await self._life_beside(error.reason, now)
+                return self._absent(error.reason, detail, began, now())
             except Exception as error:  # noqa: BLE001 - the guard of this source: a defect costs one reading, not the daemon
                 if self._lost is not Reason.ERROR:  # once, not at every scrape
                     _log.exception("scrape failed by a defect", engine=self.target.engine)
                 detail = f"a defect of pinchpoint ({type(error).__name__}); see its log"
                 return self._absent(Reason.ERROR, detail, began, now())
             self._present()
-            return reading
+            return with_quirks(reading)
 
     async def _read(self, now: Callable[[], float], deadline: float) -> EngineReading:
         reading = self._epochs.stamp(await self._metrics(now, deadline))
@@ -133,6 +140,16 @@ class EngineScraper:
             access=self.target.access,
             headers=self._headers,
         )
+
+    async def _life_beside(self, reason: Reason, now: Callable[[], float]) -> str:
+        """What to add when only /metrics fails: vLLM's can while requests are served (vLLM issue 49983)."""
+        if reason is not Reason.HTTP_STATUS:
+            return ""
+        try:
+            health = await self._get("/health", 4096, now, SMALL_TIMEOUT_SECONDS)
+        except SourceError:
+            return ""
+        return ONLY_METRICS_FAIL if health.status == 200 else ""
 
     def _absent(self, reason: Reason, detail: str, began: float, at: float) -> Absence:
         detail = f"engine {self.target.engine} at {self.target.url}: {detail}"
