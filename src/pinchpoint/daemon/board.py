@@ -128,7 +128,8 @@ class Board:
         if self._kubelet:
             names.append("pods")
         reports = [self._report(name, up=name in up, unix_offset=unix_offset) for name in sorted(names)]
-        return snapshot, (self._gpus.report(now), *reports, *self.found.sources(unix_offset))
+        gpu = self._gpus.report(now)
+        return snapshot, (*((gpu,) if gpu else ()), *reports, *self.found.sources(unix_offset))
 
     def _fresh_engines(self, now: float) -> tuple[tuple[EngineReading, ...], tuple[Absence, ...]]:
         limit = self.settings.engines.stale_after_seconds
