@@ -84,6 +84,9 @@ def load(path: Path) -> Case:
             "other",
             "probes_at",
             "probe_seconds",
+            "probe_ttft_seconds",
+            "probe_tpot_seconds",
+            "probe_outcome",
             "absent_because",
         }
     ), wrong
@@ -124,13 +127,20 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
             engines=(engine, *others) if present[step] else others,
             absences=() if present[step] else (absence,),
             gpus=tuple(_gpu(name, columns, step, at) for name, columns in gpus.items()),
-            probes=tuple(_probe(began, took) for began in raw.get("probes_at", ()) if began + took <= at)[-1:],
+            probes=tuple(_probe(began, took, raw) for began in raw.get("probes_at", ()) if began + took <= at)[-1:],
         )
 
 
-def _probe(at: float, took: float) -> ProbeReading:
+def _probe(at: float, took: float, raw: dict[str, Any]) -> ProbeReading:
     return ProbeReading(
-        target="chat", placement=Placement.LOCAL, at=at, outcome=ProbeOutcome.OK, engine="chat", duration_seconds=took
+        target="chat",
+        placement=Placement.LOCAL,
+        at=at,
+        outcome=ProbeOutcome(raw.get("probe_outcome", "ok")),
+        engine="chat",
+        duration_seconds=took,
+        ttft_seconds=raw.get("probe_ttft_seconds"),
+        tpot_seconds=raw.get("probe_tpot_seconds"),
     )
 
 

@@ -128,6 +128,8 @@ class Observer:
 
         async def scrape() -> None:
             started = self._clock()
+            if not scraper.is_due(started):
+                return
             outcome = await scraper.scrape(self._clock)
             self._board.put_engine(target.engine, outcome, self._clock() - started)
 

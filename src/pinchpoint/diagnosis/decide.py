@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pinchpoint.diagnosis.judgement import Judgement, ramp
-from pinchpoint.diagnosis.rules import AT_ONCE, OVER_TIME, unknown
+from pinchpoint.diagnosis.rules import AT_ONCE, BY_PROBES, OVER_TIME, unknown
 from pinchpoint.diagnosis.signals import Signals, signals_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis
@@ -20,7 +20,8 @@ def diagnose(window: Window, engine: str, now: float, thresholds: Thresholds) ->
     this order; otherwise the class with the highest score is named, if it reaches ``name_score``. Raises on no reading.
     """
     signals = signals_of(window, engine, now, thresholds)
-    rules = AT_ONCE if signals.load.scrapes < thresholds.min_scrapes else (*AT_ONCE, *OVER_TIME)
+    over_time = OVER_TIME if signals.probed is None else BY_PROBES
+    rules = AT_ONCE if signals.load.scrapes < thresholds.min_scrapes else (*AT_ONCE, *over_time)
     weighed = [rule(signals, thresholds) for rule in rules]
     verdict = _first_gate(weighed) or _best(weighed, thresholds) or unknown(signals, thresholds, weighed)
     scores = {judgement.bottleneck: judgement.score for judgement in weighed if judgement.score is not None}

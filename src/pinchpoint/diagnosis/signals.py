@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 from pinchpoint.diagnosis.devices import Devices, devices_of
 from pinchpoint.diagnosis.latency import Latency, latency_of
 from pinchpoint.diagnosis.load import Load, load_of
+from pinchpoint.diagnosis.probed import Probed, is_unmeasured, probed_of
 from pinchpoint.diagnosis.rates import known
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Objective
@@ -31,6 +32,7 @@ class Signals:
     load: Load = field(default_factory=Load)
     latency: Latency = field(default_factory=Latency)
     devices: Devices = field(default_factory=Devices)
+    probed: Probed | None = None  # only of an engine that says nothing itself
 
     @property
     def ttft(self) -> Objective:
@@ -57,8 +59,8 @@ class Signals:
     def numbers(self) -> dict[str, float]:
         """Every known signal by name, for the export of ``diagnosis_signal``."""
         found: dict[str, float] = {}
-        for part in (self, self.load, self.latency, self.devices):
-            for each in fields(part):
+        for part in (self, self.load, self.latency, self.devices, self.probed):
+            for each in fields(part) if part is not None else ():
                 value = getattr(part, each.name)
                 value = value.value if isinstance(value, Quantile) else value
                 if isinstance(value, float | int) and not isinstance(value, bool) and known(value) is not None:
@@ -92,6 +94,7 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds) 
         load=load,
         latency=latency_of(readings, thresholds),
         devices=devices,
+        probed=probed_of(window, engine, current.gpus, thresholds) if is_unmeasured(readings) else None,
     )
 
 

@@ -114,6 +114,28 @@ class Thresholds(BaseModel):
         default=3.0, gt=1, description="Inter-token p99 over p50 that shows prefill breaking into decode (Sarathi)."
     )
 
+    # An engine without metrics: probes and GPUs alone
+    probe_window_seconds: float = Field(
+        default=180.0, gt=0, description="Seconds of probes and GPU readings looked at: six local probes."
+    )
+    probe_wait_answers: float = Field(
+        default=3.0,
+        gt=1,
+        description="TTFT of a probe, in lengths of its own answer, that shows a queue for certain: others' requests.",
+    )
+    gpu_resting_ratio: float = Field(
+        default=0.05, ge=0, le=1, description="GPU duty below which a reading shows no work; 0.05 is a desktop's."
+    )
+    gpu_resting_share: float = Field(
+        default=0.8, gt=0, le=1, description="Share of readings without work that makes idle; a short probe is in some."
+    )
+    gpu_gaps_share: float = Field(
+        default=0.2, gt=0, le=1, description="Share of readings without work under load that shows time left over."
+    )
+    gpu_hot_ratio: float = Field(
+        default=0.95, gt=0, le=1, description="GPU duty from which the GPU is never waiting; engineering choice."
+    )
+
     # Hardware
     throttle_share_begins: float = Field(
         default=0.05, ge=0, le=1, description="Share of readings with a fault throttle; one reading may be a glitch."

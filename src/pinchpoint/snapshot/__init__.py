@@ -8,8 +8,9 @@ Is not: a place for decisions, formatting or I/O. Imports nothing of the project
 """
 
 from pinchpoint.snapshot.absence import Absence, Reason
-from pinchpoint.snapshot.engine import EngineFacts, EngineReading, ReplicaReading, Slo
+from pinchpoint.snapshot.engine import EngineFacts, EngineReading, Slo
 from pinchpoint.snapshot.engine_process import EngineProcess
+from pinchpoint.snapshot.frontend import FrontendReading
 from pinchpoint.snapshot.gpu import GpuReading, GpuState, PeerLink, ThrottleReason
 from pinchpoint.snapshot.gpu_parts import NVLINK_FAMILIES, GpuPod, GpuProcess, MigInstance, NvLink, XidCount
 from pinchpoint.snapshot.histogram import Histogram, Quantile
@@ -18,6 +19,7 @@ from pinchpoint.snapshot.nvml_calls import NvmlCall, NvmlCalls, StuckCall
 from pinchpoint.snapshot.ownership import gpus_of_process_tree
 from pinchpoint.snapshot.probe import Placement, ProbeOutcome, ProbeReading
 from pinchpoint.snapshot.probe_totals import ProbeTotals
+from pinchpoint.snapshot.replica import ReplicaReading
 from pinchpoint.snapshot.self_report import DiscoveryReport, JobReport, SelfReport, SourceReport
 from pinchpoint.snapshot.target import EngineTarget, HttpAccess
 from pinchpoint.snapshot.tick import Snapshot
@@ -31,6 +33,7 @@ __all__ = [
     "EngineProcess",
     "EngineReading",
     "EngineTarget",
+    "FrontendReading",
     "GpuPod",
     "GpuProcess",
     "GpuReading",

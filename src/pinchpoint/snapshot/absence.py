@@ -35,7 +35,10 @@ class Reason(StrEnum):
     TRUNCATED = "truncated"  # the body ended in the middle
     TOO_LARGE = "too_large"
     METRICS_MISSING = "metrics_missing"  # an exposition without the engine's families (statistics off, wrong port)
+    WRONG_KIND = "wrong_kind"  # an engine's exposition, and not of the kind that was configured
     ENGINE_DEAD = "engine_dead"  # /metrics still answers, /health says the engine is gone
+    NOT_ENABLED = "not_enabled"  # the engine has it, switched off by its configuration
+    NOT_EXPOSED = "not_exposed"  # this kind of engine has no such metric
     # any
     UNREADABLE = "unreadable"  # a file that is not there, or that we may not read
     INVALID = "invalid"  # a value outside its range

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from pinchpoint.snapshot.histogram import Histogram
+from pinchpoint.snapshot.absence import Reason
+from pinchpoint.snapshot.frontend import FrontendReading
+from pinchpoint.snapshot.replica import ReplicaReading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +23,7 @@ class EngineFacts:
     Names are vLLM's own flag names, which are also the keys of a recording's ``meta.json``.
     """
 
-    kind: str = "vllm"
+    kind: str = ""  # vllm, sglang, tgi, …; of a target that is empty, the exposition tells
     version: str | None = None
     model: str | None = None
     model_config: Mapping[str, object] = field(default_factory=dict)  # a Hugging Face config.json, as it is
@@ -58,50 +60,23 @@ class EngineFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaReading:
-    """One engine core (vLLM's ``engine`` label: a data-parallel rank). Counters are since that core's start.
-
-    Mappings hold only what the engine exposes: a key that is missing is unknown, not 0.
-    """
-
-    replica: str = "0"
-    model: str | None = None
-    requests_running: float | None = None
-    requests_waiting: float | None = None
-    requests_waiting_by_reason: Mapping[str, float] = field(default_factory=dict)  # capacity, deferred
-    kv_cache_usage_ratio: float | None = None  # blocks of live requests; cached-but-free blocks count as free
-    kv_cache_capacity_tokens: float | None = None
-    preemptions_total: float | None = None
-    prompt_tokens_total: float | None = None  # includes tokens served from the prefix cache
-    prompt_tokens_computed_total: float | None = None  # the prefill work alone, where the engine says it
-    generation_tokens_total: float | None = None
-    prefix_cache_queries_total: float | None = None
-    prefix_cache_hits_total: float | None = None
-    request_success_total: Mapping[str, float] = field(default_factory=dict)  # by finished_reason
-    awake: bool | None = None  # False: put to sleep, so an idle look means nothing
-    ttft_seconds: Histogram | None = None  # observed at the first token
-    inter_token_seconds: Histogram | None = None  # observed each step
-    queue_seconds: Histogram | None = None  # this and the following: observed when a request finishes
-    prefill_seconds: Histogram | None = None
-    decode_seconds: Histogram | None = None
-    e2e_seconds: Histogram | None = None
-    iteration_tokens: Histogram | None = None  # tokens per engine step; its count is the number of steps
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineReading:
     """One scrape of one engine endpoint: its replicas, and what the exposition says about itself.
 
     ``engine`` is the operator's name of the target. ``epoch`` changes whenever the engine restarted (counters begin
     anew): no rate may span two epochs. ``gpus`` are the GPU indices that belong to the engine, ``()`` = not known.
+    ``unavailable`` says why a field of the replicas is not known, where that has a cause worth telling: it is switched
+    off in the engine, its value made no sense, or this kind of engine has no such metric.
     """
 
     engine: str
     at: float
     replicas: tuple[ReplicaReading, ...]
+    frontend: FrontendReading = field(default_factory=FrontendReading)
     facts: EngineFacts = field(default_factory=EngineFacts)
     slo: Slo = field(default_factory=Slo)
     gpus: tuple[str, ...] = ()
     epoch: str = ""
     url: str = ""  # without credentials
     warnings: tuple[str, ...] = ()  # e.g. "kv_cache_usage_perc -0.39 is outside 0..1, dropped"
+    unavailable: Mapping[str, Reason] = field(default_factory=dict)  # field of a replica -> why it is not known

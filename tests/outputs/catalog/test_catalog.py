@@ -4,7 +4,7 @@ from dataclasses import fields
 import pytest
 
 from pinchpoint.outputs.catalog import CATALOG, Kind, Metric
-from pinchpoint.snapshot import GpuReading, ReplicaReading
+from pinchpoint.snapshot import FrontendReading, GpuReading, ReplicaReading
 
 # Labels that the scrape owns, or that mean too much.
 TAKEN = {"job", "instance", "type", "le", "quantile", "service", "cluster", "env", "region", "zone"}
@@ -31,7 +31,9 @@ def test_a_counter_without_total_is_refused():
         Metric(name="things", kind=Kind.COUNTER, help="T.", labels=(), read=lambda _: ())
 
 
-@pytest.mark.parametrize(("reading", "family"), [(GpuReading, "gpu"), (ReplicaReading, "engine")])
+@pytest.mark.parametrize(
+    ("reading", "family"), [(GpuReading, "gpu"), (ReplicaReading, "engine"), (FrontendReading, "engine")]
+)
 def test_every_number_of_a_reading_has_a_row(reading, family):
     numbers = {f.name for f in fields(reading) if re.search("float|Histogram|bool", str(f.type))}
     names = {metric.name.removeprefix(f"{family}_") for metric in CATALOG}

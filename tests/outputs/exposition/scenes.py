@@ -9,6 +9,7 @@ from pinchpoint.snapshot import (
     Absence,
     EngineFacts,
     EngineReading,
+    FrontendReading,
     GpuPod,
     GpuProcess,
     GpuReading,
@@ -78,11 +79,27 @@ def lost_gpu(index: int) -> GpuReading:
 
 def engine(name: str = "chat", replicas: int = 1, **given) -> EngineReading:
     every = tuple(
-        filled(ReplicaReading, replica=str(n), model="llama", awake=True, kv_cache_capacity_tokens=4096)
+        filled(
+            ReplicaReading,
+            replica=str(n),
+            model="llama",
+            awake=True,
+            sleep_level=0.0,
+            kv_cache_capacity_tokens=4096,
+            prompt_tokens_by_source_total={"local_compute": 0.5},
+        )
         for n in range(replicas)
     )
     facts = EngineFacts(version="0.11.0", model="llama", max_num_seqs=64)
-    return EngineReading(**{"engine": name, "at": 100.0, "replicas": every, "facts": facts, "gpus": ("0",), **given})
+    frontend = filled(
+        FrontendReading,
+        lora_adapters_max=4.0,
+        lora_adapters={"running": 2.0, "waiting": 1.0},
+        lora_running=("a", "b"),
+        lora_waiting=("b",),
+    )
+    made = {"engine": name, "at": 100.0, "replicas": every, "facts": facts, "frontend": frontend, "gpus": ("0",)}
+    return EngineReading(**{**made, **given})
 
 
 def settled(name: str = "chat", bottleneck: Bottleneck = Bottleneck.KV_CAPACITY) -> Settled:

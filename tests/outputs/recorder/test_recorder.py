@@ -56,6 +56,7 @@ def test_what_is_recorded_is_read_back_as_it_was(tmp_path):
     assert recording.facts.max_num_seqs == 64
     back, was = recording.snapshots[1], first
     assert back.engine("chat").replicas == was.engine("chat").replicas
+    assert back.engine("chat").frontend == was.engine("chat").frontend
     assert back.engine("chat").gpus == ("0",)
     assert [replace(g, at=0) for g in back.gpus] == [replace(g, at=0, last_success_at=None) for g in was.gpus]
     assert replace(back.host, at=0) == replace(was.host, at=0)

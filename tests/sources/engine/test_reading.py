@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pinchpoint.snapshot import EngineFacts, EngineReading, EngineTarget, Histogram, Reason, ReplicaReading
 from pinchpoint.sources.engine import EpochTracker, reading_from_body
 from pinchpoint.sources.engine.fingerprint import fold
-from pinchpoint.sources.engine.vllm import MAX_REPLICAS, MAX_WARNINGS
+from pinchpoint.sources.engine.kinds.table import MAX_REPLICAS, MAX_WARNINGS
 from pinchpoint.sources.http import SourceError
 
 TARGET = EngineTarget(engine="chat", url="http://127.0.0.1:8000")

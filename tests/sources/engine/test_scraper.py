@@ -314,7 +314,7 @@ async def test_a_restart_begins_an_epoch_and_asks_for_the_version_again():
         readings = [await engine.scrape(monotonic) for _ in range(4)]
     assert all(isinstance(reading, EngineReading) for reading in readings)
     assert [r.epoch for r in readings] == ["#0", "#0", "#1", "#1"]
-    assert [r.facts.version for r in readings] == ["0.32.0", "0.32.0", "0.32.0", "0.33.0"]
+    assert [r.facts.version for r in readings] == ["0.32.0", "0.32.0", "0.33.0", "0.33.0"]
 
 
 @pytest.mark.parametrize("body", [b"[]", b'{"version": 3}', b'{"version": "\\u0000"}', b"[" * 5000, b"\xff"])

@@ -1,6 +1,6 @@
 """One file per class: what it claims, what decides it, what contradicts it, what to do.
 
-Is not: the order of evaluation beyond these two tuples (that is ``decide``), or a measurement (that is ``signals``).
+Is not: the order of evaluation beyond these tuples (that is ``decide``), or a measurement (that is ``signals``).
 To add a class: one file with one function, one name in a tuple here, its cases in the tests.
 """
 
@@ -11,6 +11,7 @@ from pinchpoint.diagnosis.rules.healthy import healthy
 from pinchpoint.diagnosis.rules.idle import idle
 from pinchpoint.diagnosis.rules.kv_capacity import kv_capacity
 from pinchpoint.diagnosis.rules.no_data import no_data
+from pinchpoint.diagnosis.rules.probed import never_rests, on_time, one_at_a_time, quiet
 from pinchpoint.diagnosis.rules.scheduler import scheduler
 from pinchpoint.diagnosis.rules.sleeping import sleeping
 from pinchpoint.diagnosis.rules.stalled import stalled
@@ -20,5 +21,7 @@ from pinchpoint.diagnosis.rules.unknown import unknown
 AT_ONCE: tuple[Rule, ...] = (hardware, no_data, sleeping)
 # What takes a few scrapes: gates in this order, then classes by score.
 OVER_TIME: tuple[Rule, ...] = (idle, stalled, healthy, kv_capacity, scheduler, compute)
+# The same for an engine that exposes nothing.
+BY_PROBES: tuple[Rule, ...] = (quiet, on_time, one_at_a_time, never_rests)
 
-__all__ = ["AT_ONCE", "OVER_TIME", "unknown"]
+__all__ = ["AT_ONCE", "BY_PROBES", "OVER_TIME", "unknown"]

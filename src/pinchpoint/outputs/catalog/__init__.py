@@ -7,6 +7,8 @@ not: a renderer (``exposition``), nor a place that keeps values: every sample is
 from pinchpoint.outputs.catalog.diagnosis import DIAGNOSIS_METRICS
 from pinchpoint.outputs.catalog.discovery import DISCOVERY_METRICS
 from pinchpoint.outputs.catalog.engine import ENGINE_METRICS
+from pinchpoint.outputs.catalog.engine_kv import ENGINE_KV_METRICS
+from pinchpoint.outputs.catalog.engine_work import ENGINE_WORK_METRICS
 from pinchpoint.outputs.catalog.gpu import GPU_METRICS
 from pinchpoint.outputs.catalog.gpu_health import GPU_HEALTH_METRICS
 from pinchpoint.outputs.catalog.gpu_parts import GPU_PARTS_METRICS
@@ -21,6 +23,8 @@ CATALOG: tuple[Metric, ...] = (
     *DISCOVERY_METRICS,
     *DIAGNOSIS_METRICS,
     *ENGINE_METRICS,
+    *ENGINE_WORK_METRICS,
+    *ENGINE_KV_METRICS,
     *PROBE_METRICS,
     *GPU_METRICS,
     *GPU_HEALTH_METRICS,

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterable
 
+from pinchpoint.outputs.catalog.engine_replica import by, plain
 from pinchpoint.outputs.catalog.metric import Kind, Metric, Sample, gauge, info
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.snapshot import EngineReading
 
-# ``model`` is empty while the engine does not say it: the label set of a series never changes.
-REPLICA = ("engine", "replica", "model")
 _FACTS = (
     "quantization",
     "max_num_seqs",
@@ -17,27 +16,6 @@ _FACTS = (
     "data_parallel_size",
     "gpu_name",
 )
-
-
-def _plain(field: str, text: str, kind: Kind = Kind.GAUGE) -> Metric:
-    """A number or histogram of each replica: the reading's field of the same name."""
-
-    def read(scene: Scene) -> Iterable[Sample]:
-        for e in scene.snapshot.engines:
-            yield from (((e.engine, r.replica, r.model or ""), getattr(r, field)) for r in e.replicas)
-
-    return Metric(name=f"engine_{field}", kind=kind, help=text, labels=REPLICA, read=read)
-
-
-def _by(label: str, field: str, text: str, kind: Kind = Kind.GAUGE) -> Metric:
-    """A number of each replica by one more label: the reading's mapping of the same name."""
-
-    def read(scene: Scene) -> Iterable[Sample]:
-        for e in scene.snapshot.engines:
-            for r in e.replicas:
-                yield from (((e.engine, r.replica, r.model or "", key), n) for key, n in getattr(r, field).items())
-
-    return Metric(name=f"engine_{field}", kind=kind, help=text, labels=(*REPLICA, label), read=read)
 
 
 def _of_engine(name: str, text: str, value: Callable[[EngineReading], float | None]) -> Metric:
@@ -87,26 +65,26 @@ ENGINE_METRICS = (
     info("engine_gpu_info", ("engine", "gpu", "uuid"), _gpus, "Which GPUs belong to the engine."),
     _of_engine("engine_replicas", "Engine cores (data-parallel ranks) behind the endpoint.", lambda e: len(e.replicas)),
     _of_engine("engine_max_num_seqs", "Requests that may run at once in one replica.", lambda e: e.facts.max_num_seqs),
-    _plain("kv_cache_usage_ratio", "Share of KV-cache blocks held by live requests; cached but free blocks are free."),
-    _plain("kv_cache_capacity_tokens", "Tokens that the KV cache holds."),
-    _plain("requests_running", "Requests in the running batch."),
-    _plain("requests_waiting", "Requests that wait to be scheduled."),
-    _by("reason", "requests_waiting_by_reason", "Requests that wait, by what they wait for."),
-    _plain("preemptions_total", "Requests thrown out of the batch for want of KV-cache blocks.", Kind.COUNTER),
-    _plain("prompt_tokens_total", "Prompt tokens, those from the prefix cache included.", Kind.COUNTER),
-    _plain("prompt_tokens_computed_total", "Prompt tokens that were really prefilled.", Kind.COUNTER),
-    _plain("generation_tokens_total", "Tokens generated.", Kind.COUNTER),
-    _plain("prefix_cache_queries_total", "Tokens looked up in the prefix cache.", Kind.COUNTER),
-    _plain("prefix_cache_hits_total", "Tokens found in the prefix cache.", Kind.COUNTER),
-    _by("finished_reason", "request_success_total", "Requests finished, by reason; aborts are in it.", Kind.COUNTER),
-    _plain("awake", "Whether the engine is awake (1) or put to sleep (0)."),
-    _plain("ttft_seconds", "Time to first token, as the engine sees it.", Kind.HISTOGRAM),
-    _plain("inter_token_seconds", "Time between two tokens of a request.", Kind.HISTOGRAM),
-    _plain("queue_seconds", "Time in the queue, observed when a request finishes.", Kind.HISTOGRAM),
-    _plain("prefill_seconds", "Time in prefill, observed when a request finishes.", Kind.HISTOGRAM),
-    _plain("decode_seconds", "Time in decode, observed when a request finishes.", Kind.HISTOGRAM),
-    _plain("e2e_seconds", "Time from arrival to the last token, observed when a request finishes.", Kind.HISTOGRAM),
-    _plain("iteration_tokens", "Tokens of one engine step.", Kind.HISTOGRAM),
+    plain("kv_cache_usage_ratio", "Share of KV-cache blocks held by live requests; cached but free blocks are free."),
+    plain("kv_cache_capacity_tokens", "Tokens that the KV cache holds."),
+    plain("requests_running", "Requests in the running batch."),
+    plain("requests_waiting", "Requests that wait to be scheduled."),
+    by("reason", "requests_waiting_by_reason", "Requests that wait, by what they wait for."),
+    plain("preemptions_total", "Requests thrown out of the batch for want of KV-cache blocks.", Kind.COUNTER),
+    plain("prompt_tokens_total", "Prompt tokens, those from the prefix cache included.", Kind.COUNTER),
+    plain("prompt_tokens_computed_total", "Prompt tokens that were really prefilled.", Kind.COUNTER),
+    plain("generation_tokens_total", "Tokens generated.", Kind.COUNTER),
+    plain("prefix_cache_queries_total", "Tokens looked up in the prefix cache.", Kind.COUNTER),
+    plain("prefix_cache_hits_total", "Tokens found in the prefix cache.", Kind.COUNTER),
+    by("finished_reason", "request_success_total", "Requests finished, by reason; aborts are in it.", Kind.COUNTER),
+    plain("awake", "Whether the engine is awake (1) or put to sleep (0)."),
+    plain("ttft_seconds", "Time to first token, as the engine sees it.", Kind.HISTOGRAM),
+    plain("inter_token_seconds", "Time between two tokens of a request.", Kind.HISTOGRAM),
+    plain("queue_seconds", "Time in the queue, observed when a request finishes.", Kind.HISTOGRAM),
+    plain("prefill_seconds", "Time in prefill, observed when a request finishes.", Kind.HISTOGRAM),
+    plain("decode_seconds", "Time in decode, observed when a request finishes.", Kind.HISTOGRAM),
+    plain("e2e_seconds", "Time from arrival to the last token, observed when a request finishes.", Kind.HISTOGRAM),
+    plain("iteration_tokens", "Tokens of one engine step.", Kind.HISTOGRAM),
     gauge(
         "slo_threshold_seconds",
         ("engine", "signal"),

@@ -42,6 +42,8 @@ def _unavailable(scene: Scene) -> Iterable[Sample]:
         yield (absence.source, "", absence.reason), 1
     for g in scene.snapshot.gpus:
         yield from (((f"gpu/{g.gpu}", f"gpu_{field}", reason), 1) for field, reason in g.unavailable.items())
+    for e in scene.snapshot.engines:
+        yield from (((f"engine/{e.engine}", f"engine_{field}", why), 1) for field, why in e.unavailable.items())
 
 
 OWN_METRICS = (

@@ -6,26 +6,8 @@ The raw body is gone by the time a tick is recorded; what a reading holds comes 
 import json
 from collections.abc import Iterator, Mapping
 
-from pinchpoint.snapshot import Absence, EngineReading, Histogram, ReplicaReading
-
-# Reading's field -> vLLM's name and type.
-_PLAIN: Mapping[str, tuple[str, str]] = {
-    "requests_running": ("num_requests_running", "gauge"),
-    "requests_waiting": ("num_requests_waiting", "gauge"),
-    "kv_cache_usage_ratio": ("kv_cache_usage_perc", "gauge"),
-    "preemptions_total": ("num_preemptions_total", "counter"),
-    "prompt_tokens_total": ("prompt_tokens_total", "counter"),
-    "generation_tokens_total": ("generation_tokens_total", "counter"),
-    "prefix_cache_queries_total": ("prefix_cache_queries_total", "counter"),
-    "prefix_cache_hits_total": ("prefix_cache_hits_total", "counter"),
-    "ttft_seconds": ("time_to_first_token_seconds", "histogram"),
-    "inter_token_seconds": ("inter_token_latency_seconds", "histogram"),
-    "queue_seconds": ("request_queue_time_seconds", "histogram"),
-    "prefill_seconds": ("request_prefill_time_seconds", "histogram"),
-    "decode_seconds": ("request_decode_time_seconds", "histogram"),
-    "e2e_seconds": ("e2e_request_latency_seconds", "histogram"),
-    "iteration_tokens": ("iteration_tokens_total", "histogram"),
-}
+from pinchpoint.outputs.recorder.vllm_names import LABELLED, NAMES, SLEEP_STATES
+from pinchpoint.snapshot import Absence, EngineReading, FrontendReading, Histogram, ReplicaReading
 
 _Labels = Mapping[str, str]
 _Value = float | Histogram | None
@@ -33,13 +15,17 @@ _Value = float | Histogram | None
 
 def scrape_text(reading: EngineReading, start: float) -> str:
     """Text 0.0.4 of every replica, its time since ``start`` in a comment above. What is unknown is not in it."""
-    families: dict[tuple[str, str], list[str]] = {}
+    families: dict[str, list[str]] = {}
+    for name, labels, value in _of_server(reading.frontend):
+        families.setdefault(name, []).extend(_lines(f"vllm:{name}", labels, value))
     for replica in reading.replicas:
-        labels = {"engine": replica.replica} | ({"model_name": replica.model} if replica.model else {})
-        for name, kind, more, value in _values(replica):
-            families.setdefault((name, kind), []).extend(_lines(f"vllm:{name}", {**labels, **more}, value))
+        own = {"engine": replica.replica} | ({"model_name": replica.model} if replica.model else {})
+        for name, labels, value in _values(replica):
+            families.setdefault(name, []).extend(_lines(f"vllm:{name}", {**own, **labels}, value))
     stamp = _stamp({"at": round(reading.at - start, 3)})
-    return stamp + "".join(f"# TYPE vllm:{name} {kind}\n" + "".join(lines) for (name, kind), lines in families.items())
+    return stamp + "".join(
+        f"# TYPE vllm:{name} {_kind(name, lines)}\n" + "".join(lines) for name, lines in families.items()
+    )
 
 
 def absence_text(absence: Absence, start: float) -> str:
@@ -51,19 +37,37 @@ def _stamp(said: Mapping[str, object]) -> str:
     return f"# pinchpoint {json.dumps(said)}\n"
 
 
-def _values(replica: ReplicaReading) -> Iterator[tuple[str, str, _Labels, _Value]]:
-    for field, (name, kind) in _PLAIN.items():
-        yield name, kind, {}, getattr(replica, field)
-    for reason, number in replica.requests_waiting_by_reason.items():
-        yield "num_requests_waiting_by_reason", "gauge", {"reason": reason}, number
-    for reason, number in replica.request_success_total.items():
-        yield "request_success_total", "counter", {"finished_reason": reason}, number
-    computed = replica.prompt_tokens_computed_total
-    yield "prompt_tokens_by_source_total", "counter", {"source": "local_compute"}, computed
-    awake = None if replica.awake is None else float(replica.awake)
-    yield "engine_sleep_state", "gauge", {"sleep_state": "awake"}, awake
+def _kind(name: str, lines: list[str]) -> str:
+    if any(line.startswith(f"vllm:{name}_bucket") for line in lines):
+        return "histogram"
+    return "counter" if name.endswith("_total") else "gauge"
+
+
+def _values(replica: ReplicaReading) -> Iterator[tuple[str, _Labels, _Value]]:
+    for field, name in NAMES.items():
+        yield name, {}, getattr(replica, field)
+    for field, (name, label) in LABELLED.items():
+        for key, number in getattr(replica, field).items():
+            yield name, {label: key}, number
+    if "local_compute" not in replica.prompt_tokens_by_source_total:
+        yield "prompt_tokens_by_source_total", {"source": "local_compute"}, replica.prompt_tokens_computed_total
+    if replica.awake is not None:
+        level = 0 if replica.awake else replica.sleep_level
+        for number, state in enumerate(SLEEP_STATES):
+            yield "engine_sleep_state", {"sleep_state": state}, float(level == number)
     if (tokens := replica.kv_cache_capacity_tokens) is not None:
-        yield "cache_config_info", "gauge", {"kv_cache_size_tokens": str(int(tokens))}, 1.0
+        yield "cache_config_info", {"kv_cache_size_tokens": str(int(tokens))}, 1.0
+
+
+def _of_server(frontend: FrontendReading) -> Iterator[tuple[str, _Labels, _Value]]:
+    for reason, number in frontend.admission_rejections_total.items():
+        yield "admission_rejections_total", {"reason": reason}, number
+    for operation, number in frontend.sleep_operations_in_flight.items():
+        yield "sleep_mode_operations_in_flight", {"operation": operation}, number
+    if frontend.lora_adapters_max is not None:
+        adapters = {"running": frontend.lora_running, "waiting": frontend.lora_waiting}
+        labels = {f"{state}_lora_adapters": ",".join(names) for state, names in adapters.items()}
+        yield "lora_requests_info", {"max_lora": f"{frontend.lora_adapters_max:.0f}", **labels}, 1.0
 
 
 def _lines(name: str, labels: _Labels, value: _Value) -> Iterator[str]:

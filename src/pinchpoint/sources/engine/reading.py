@@ -4,52 +4,49 @@ from dataclasses import replace
 
 from pinchpoint.snapshot import EngineFacts, EngineReading, EngineTarget, ReplicaReading
 from pinchpoint.sources.engine.exposition import Families, parse
-from pinchpoint.sources.engine.fingerprint import folded, require_vllm
-from pinchpoint.sources.engine.vllm import cache_config, read_replicas
+from pinchpoint.sources.engine.fingerprint import folded, recognise
+from pinchpoint.sources.engine.kinds import AUTO, EngineKind
 
 
 def reading_from_body(target: EngineTarget, body: bytes, content_type: str | None, at: float) -> EngineReading:
     """The reading of ``target`` that ``body`` holds, scraped at ``at``.
 
     ``epoch`` is the server's own start time where it prints one, else empty: ``EpochTracker`` completes it. Raises
-    ``SourceError`` when the body is not a vLLM exposition.
+    ``SourceError`` when the body is no engine's exposition, or not that of the kind that the target says.
     """
     families = folded(parse(body, content_type))
-    require_vllm(families)
-    replicas, warnings = read_replicas(families)
-    if families.malformed_lines:
-        warnings += (f"{families.malformed_lines} malformed lines skipped",)
+    kind = recognise(families, target.facts.kind or AUTO)
+    told = kind.read(families, target.facts)
+    malformed = families.malformed_lines
     return EngineReading(
         engine=target.engine,
         at=at,
-        replicas=replicas,
-        facts=_facts(target.facts, families, replicas),
+        replicas=told.replicas,
+        frontend=told.frontend,
+        facts=_facts(target.facts, kind, families, told.replicas),
         slo=target.slo,
         gpus=target.gpus,
         epoch=_start_time(families),
         url=target.url,
-        warnings=warnings,
+        warnings=told.warnings + ((f"{malformed} malformed lines skipped",) if malformed else ()),
+        unavailable=told.unavailable,
     )
 
 
-def _facts(said: EngineFacts, families: Families, replicas: tuple[ReplicaReading, ...]) -> EngineFacts:
+def _facts(
+    said: EngineFacts, kind: EngineKind, families: Families, replicas: tuple[ReplicaReading, ...]
+) -> EngineFacts:
     """What the operator said, completed and, where the engine prints its real configuration, corrected."""
-    config = cache_config(families)
-    caching = {"True": True, "False": False}.get(config.get("enable_prefix_caching", ""))
-    return replace(
+    printed = kind.facts(families)
+    caching, share = printed.enable_prefix_caching, printed.gpu_memory_utilization
+    corrected = replace(
         said,
-        model=said.model or next((r.model for r in replicas if r.model), None),
+        kind=kind.name,
         enable_prefix_caching=said.enable_prefix_caching if caching is None else caching,
-        gpu_memory_utilization=_ratio(config.get("gpu_memory_utilization")) or said.gpu_memory_utilization,
+        gpu_memory_utilization=said.gpu_memory_utilization if share is None else share,
     )
-
-
-def _ratio(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 < value <= 1 else None
+    model = next((r.model for r in replicas if r.model), None)
+    return corrected.completed(replace(printed, model=model), "metrics")
 
 
 def _start_time(families: Families) -> str:

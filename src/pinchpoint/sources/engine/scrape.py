@@ -1,4 +1,4 @@
-"""The scraper of one engine: /metrics, with /health and /version beside it. Failure is data."""
+"""The scraper of one engine: /metrics, with /health and /version after it. Failure is data."""
 
 import asyncio
 import json
@@ -7,115 +7,149 @@ from dataclasses import replace
 
 import structlog
 
-from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, Reason
+from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, HttpAccess, Reason
 from pinchpoint.sources.engine.epoch import EpochTracker
 from pinchpoint.sources.engine.reading import reading_from_body
 from pinchpoint.sources.engine.settings import EngineSourceSettings
-from pinchpoint.sources.http import Answer, HttpClient, SourceError
+from pinchpoint.sources.http import EXPOSITION, Answer, HttpClient, SourceError
+from pinchpoint.sources.http.backoff import LONGEST_SECONDS, Backoff
 
 THREAD_ABOVE_BYTES = 100_000  # about 6 ms of parsing: more would hold up the event loop
 VERSION_REFRESH_SECONDS = 600.0  # a restart is asked about at once; this is for one that went unseen
 MAX_SMALL_BODY_BYTES = 4096  # /health and /version
+SMALL_TIMEOUT_SECONDS = 1.0  # of either: what they add is not worth a late reading
+
+# Where nobody listens, or the core is dead, asking costs nobody anything, and a restart shall be seen soon.
+CHEAP_REASONS = frozenset({Reason.CONNECT_REFUSED, Reason.ENGINE_DEAD})
+CHEAP_LONGEST_SECONDS = 10.0
+
+# Only vLLM's 503 says so. Others have no /health, let it fail when they are busy (TGI), or generate for it (SGLang).
+KINDS_WHOSE_HEALTH_TELLS = frozenset({"vllm"})
 
 _log = structlog.get_logger(__name__)
 
 
 class EngineScraper:
-    """Scrapes one target, one scrape at a time, and remembers what it needs between two: version and epoch."""
+    """Scrapes one target, one request at a time, and remembers what it needs between two: version and epoch."""
 
     def __init__(self, target: EngineTarget, client: HttpClient, settings: EngineSourceSettings | None = None) -> None:
         self.target = target
         self.source = f"engine/{target.engine}"
         self._client = client
         self._settings = settings if settings is not None else EngineSourceSettings()
+        self._timeout = target.timeout_seconds or self._settings.timeout_seconds
+        self._headers = EXPOSITION | ({"Accept-Encoding": "gzip"} if self._settings.gzip else {})
         self._one_in_flight = asyncio.Lock()
+        self._backoff = Backoff(self._settings.interval_seconds)
         self._epochs = EpochTracker()
-        self._epoch: str | None = None
+        self._last: EngineReading | None = None
         self._version: str | None = None
         self._version_asked_at: float | None = None
         self._lost: Reason | None = None
 
+    def is_due(self, now: float) -> bool:
+        """Whether to scrape, for whoever comes by at every interval: a target that fails is asked less often."""
+        return self._backoff.is_due(now)
+
     async def scrape(self, now: Callable[[], float]) -> EngineReading | Absence:
-        """One reading, or why there is none. Takes at most ``timeout_seconds`` and raises only ``CancelledError``.
+        """One reading, or why there is none, now. Takes at most ``timeout_seconds``, raises only ``CancelledError``.
 
         ``now`` is the caller's monotonic clock, seconds; the reading's ``at`` is when the answer's head arrived.
         """
         async with self._one_in_flight:
+            began = now()
             try:
-                reading = await self._read(now)
+                reading = await self._read(now, began + self._timeout)
             except SourceError as error:
-                return self._absent(error.reason, error.detail, now())
+                return self._absent(error.reason, error.detail, began, now())
             except Exception as error:  # noqa: BLE001 - the guard of this source: a defect costs one reading, not the daemon
                 if self._lost is not Reason.ERROR:  # once, not at every scrape
                     _log.exception("scrape failed by a defect", engine=self.target.engine)
-                return self._absent(
-                    Reason.ERROR, f"a defect of pinchpoint ({type(error).__name__}); see its log", now()
-                )
+                detail = f"a defect of pinchpoint ({type(error).__name__}); see its log"
+                return self._absent(Reason.ERROR, detail, began, now())
             self._present()
             return reading
 
-    async def _read(self, now: Callable[[], float]) -> EngineReading:
-        metrics, health, _ = await asyncio.gather(
-            self._get(self.target.metrics_path, self._settings.max_body_bytes, now),
-            self._get("/health", MAX_SMALL_BODY_BYTES, now),
-            self._refresh_version(now),
-            return_exceptions=True,
-        )
-        if isinstance(metrics, BaseException):
-            raise metrics
-        _require_ok(metrics)
-        # Only 503 speaks: other servers have no /health, or let it fail when they are busy.
-        if isinstance(health, Answer) and health.status == 503:
-            raise SourceError(
-                Reason.ENGINE_DEAD, "/health answers 503: the engine core died, its metrics are frozen; restart it"
-            )
-        arguments = (self.target, metrics.body, metrics.content_type, metrics.at)
-        if len(metrics.body) > THREAD_ABOVE_BYTES:
-            reading = await asyncio.to_thread(reading_from_body, *arguments)
-        else:
-            reading = reading_from_body(*arguments)
-        reading = self._epochs.stamp(reading)
-        if self._epoch not in (None, reading.epoch):
-            self._version_asked_at = None
+    async def _read(self, now: Callable[[], float], deadline: float) -> EngineReading:
+        reading = self._epochs.stamp(await self._metrics(now))
+        last, self._last = self._last, reading
+        if reading.facts.kind in KINDS_WHOSE_HEALTH_TELLS and not _shows_life(last, reading):
+            health = await self._small("/health", now, deadline)
+            if health is not None and health.status == 503:
+                raise SourceError(
+                    Reason.ENGINE_DEAD, "/health answers 503: the engine core died, its metrics are frozen; restart it"
+                )
+        if last is not None and last.epoch != reading.epoch:
+            self._version = self._version_asked_at = None
             _log.info("engine restarted", engine=self.target.engine)
-        self._epoch = reading.epoch
+        await self._refresh_version(now, deadline)
         return replace(reading, facts=replace(reading.facts, version=self._version or reading.facts.version))
 
-    async def _get(self, path: str, max_body_bytes: int, now: Callable[[], float]) -> Answer:
-        return await self._client.fetch(
-            self.target.url + path,
-            timeout_seconds=self._settings.timeout_seconds,
-            max_body_bytes=max_body_bytes,
-            access=self.target.access,
-            now=now,
-        )
+    async def _metrics(self, now: Callable[[], float]) -> EngineReading:
+        """What the exposition says, and it alone."""
+        answer = await self._get(self.target.metrics_path, self._settings.max_body_bytes, now, self._timeout)
+        _require_ok(answer, self.target.access)
+        arguments = (self.target, answer.body, answer.content_type, answer.at)
+        if len(answer.body) > THREAD_ABOVE_BYTES:
+            return await asyncio.to_thread(reading_from_body, *arguments)
+        return reading_from_body(*arguments)
 
-    async def _refresh_version(self, now: Callable[[], float]) -> None:
+    async def _refresh_version(self, now: Callable[[], float], deadline: float) -> None:
         """Asks for the engine's version at the start, after a restart and every ten minutes."""
         if self._version_asked_at is None or now() - self._version_asked_at > VERSION_REFRESH_SECONDS:
             self._version_asked_at = now()
-            answer = await self._get("/version", MAX_SMALL_BODY_BYTES, now)
-            self._version = _version_in(answer.body)
+            answer = await self._small("/version", now, deadline)
+            if answer is not None:
+                self._version = _version_in(answer.body)
 
-    def _absent(self, reason: Reason, detail: str, at: float) -> Absence:
+    async def _small(self, path: str, now: Callable[[], float], deadline: float) -> Answer | None:
+        """A small page of the same server; ``None`` when it does not answer soon: silence of this says nothing."""
+        try:
+            seconds = max(0.05, min(SMALL_TIMEOUT_SECONDS, deadline - now()))
+            return await self._get(path, MAX_SMALL_BODY_BYTES, now, seconds)
+        except SourceError:
+            return None
+
+    async def _get(self, path: str, max_body_bytes: int, now: Callable[[], float], timeout_seconds: float) -> Answer:
+        return await self._client.fetch(
+            self.target.url + path,
+            timeout_seconds=timeout_seconds,
+            max_body_bytes=max_body_bytes,
+            now=now,
+            access=self.target.access,
+            headers=self._headers,
+        )
+
+    def _absent(self, reason: Reason, detail: str, began: float, at: float) -> Absence:
         detail = f"engine {self.target.engine} at {self.target.url}: {detail}"
         if reason is not self._lost:
             _log.warning("engine lost", engine=self.target.engine, reason=reason.value, detail=detail)
         self._lost = reason
+        self._backoff.failed(began, CHEAP_LONGEST_SECONDS if reason in CHEAP_REASONS else LONGEST_SECONDS)
         return Absence(self.source, reason, detail, at)
 
     def _present(self) -> None:
         if self._lost is not None:
             _log.info("engine back", engine=self.target.engine, after=self._lost.value)
         self._lost = None
+        self._backoff.succeeded()
 
 
-def _require_ok(answer: Answer) -> None:
+def _shows_life(last: EngineReading | None, reading: EngineReading) -> bool:
+    """Whether each replica has moved since the last scrape: then nobody need ask whether it lives."""
+    return last is not None and all(replica not in last.replicas for replica in reading.replicas)
+
+
+def _require_ok(answer: Answer, access: HttpAccess) -> None:
     if answer.status in (401, 403):
-        raise SourceError(
-            Reason.UNAUTHORIZED,
-            f"HTTP {answer.status}; vLLM leaves /metrics open, so a proxy asks: set bearer_token_file",
+        with_some = access.bearer_token or access.bearer_token_file or access.basic_username or access.headers
+        said = (
+            "the credentials are refused; check bearer_token_file, basic_auth or headers, and what they may do"
+            if with_some
+            else "credentials are asked for; set bearer_token_file, basic_auth or headers (vLLM leaves /metrics open, "
+            "so there it is a proxy that asks)"
         )
+        raise SourceError(Reason.UNAUTHORIZED, f"HTTP {answer.status}: {said}")
     if answer.status != 200:
         raise SourceError(Reason.HTTP_STATUS, f"HTTP {answer.status}; check metrics_path and the engine's log")
 

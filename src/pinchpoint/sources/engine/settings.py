@@ -1,10 +1,11 @@
 """What an operator says about the engines to watch."""
 
-from typing import Literal, Self
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from pinchpoint.snapshot import EngineFacts, EngineTarget, Slo
+from pinchpoint.sources.engine.kinds import AUTO, KINDS
 from pinchpoint.sources.http.access import AccessSettings
 from pinchpoint.sources.http.base_url import BaseUrl
 
@@ -43,8 +44,9 @@ class EngineSettings(AccessSettings):
     metrics_path: str = Field(
         default="/metrics", pattern=r"^/[!-~]*$", description="Path of the exposition below `url`. Default: vLLM's own."
     )
-    kind: Literal["vllm"] = Field(
-        default="vllm", description="The kind of engine. Default, and all that is read so far: vllm."
+    kind: str = Field(
+        default=AUTO,
+        description=f"The kind of engine: {', '.join(KINDS)}. Default auto: its exposition tells.",
     )
     version: str | None = Field(default=None, description="Engine version. Default: asked for at /version.")
     model: str | None = Field(default=None, description="Model name. Default: the model_name label of the exposition.")
@@ -94,9 +96,17 @@ class EngineSettings(AccessSettings):
         description="Deadline of one scrape of this engine, seconds. Default: as all engines.",
     )
 
+    @field_validator("kind")
+    @classmethod
+    def _known_kind(cls, kind: str) -> str:
+        if kind != AUTO and kind not in KINDS:
+            raise ValueError(f"{kind[:40]!r} is no kind of engine; known are {', '.join((AUTO, *KINDS))}")
+        return kind
+
     def target(self) -> EngineTarget:
         """The endpoint to scrape. Reads no file: whoever asks does, and again when one changes."""
         own = self.model_dump(include=_FACTS & type(self).model_fields.keys())
+        own["kind"] = "" if self.kind == AUTO else self.kind
         return EngineTarget(
             engine=self.name,
             url=self.url,
@@ -131,6 +141,11 @@ class EngineSourceSettings(BaseModel):
         ge=1024,
         le=2**30,
         description="Largest body, bytes, inflated. Default 16 MiB: 250 times vLLM's.",
+    )
+    gzip: bool = Field(
+        default=False,
+        description="Ask for compressed bodies. Default false: an engine would compress on its serving loop; over a "
+        "slow or metered link a tenth of the bytes is worth that.",
     )
     stale_after_seconds: float = Field(
         default=15.0,

@@ -1,10 +1,10 @@
 """The HTTP client of every source that asks by GET: one pool, with each target's credentials and TLS."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Self
-from urllib.request import getproxies_environment
 
 import aiohttp
 import structlog
@@ -13,6 +13,7 @@ from yarl import URL
 from pinchpoint.snapshot import HttpAccess, Reason
 from pinchpoint.sources.http.answer import Answer, read_answer, redirected
 from pinchpoint.sources.http.failure import SourceError, failure
+from pinchpoint.sources.http.resolver import Resolver
 from pinchpoint.sources.http.ticket import OPEN, Ticket, Tickets
 
 MAX_REDIRECTS = 3
@@ -21,6 +22,8 @@ MAX_CONNECTIONS_PER_HOST = 16  # and port: behind a gateway, one target that han
 KEEPALIVE_SECONDS = 75.0  # an idle connection outlives the longest usual interval of 60 s; most servers end it before
 DNS_CACHE_SECONDS = 30
 
+
+_PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy"})
 
 # Compression would cost time on the engine's own event loop, so it is not asked for.
 EXPOSITION = {"Accept": "text/plain; version=0.0.4", "Accept-Encoding": "identity"}
@@ -39,6 +42,7 @@ class HttpClient:
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
+        self._resolver: Resolver | None = None
         self._tickets = Tickets()
 
     async def __aenter__(self) -> Self:
@@ -52,17 +56,24 @@ class HttpClient:
         if self._session is not None:
             await self._session.close()
             self._session = None
+        if self._resolver is not None:
+            await self._resolver.close()
+            self._resolver = None
 
     @property
     def session(self) -> aiohttp.ClientSession:
         """The pool itself, for requests to strangers, which know no credentials."""
         if self._session is None:
-            if proxies := getproxies_environment():
-                _log.info("proxy variables are set and not used: engines are asked directly", variables=sorted(proxies))
+            if proxies := [
+                name for name in sorted(os.environ) if name.lower() in _PROXY_VARIABLES and os.environ[name]
+            ]:
+                _log.warning("proxy variables are set and not used: engines are asked directly", variables=proxies)
+            self._resolver = Resolver()
             connector = aiohttp.TCPConnector(
                 limit=MAX_CONNECTIONS,
                 limit_per_host=MAX_CONNECTIONS_PER_HOST,
                 keepalive_timeout=KEEPALIVE_SECONDS,
+                resolver=self._resolver,
                 ttl_dns_cache=DNS_CACHE_SECONDS,
             )
             self._session = aiohttp.ClientSession(
@@ -96,7 +107,7 @@ class HttpClient:
                 try:
                     answer = await self._follow(here, ticket, max_body_bytes, now)
                 except SourceError as error:
-                    if error.reason is not Reason.TLS:
+                    if ticket.context is None or error.reason not in (Reason.TLS, Reason.TRUNCATED):
                         raise
                     renewed = await self._tickets.issue(here, access, headers, now(), at_once=True)
                     if renewed == ticket:
@@ -145,7 +156,7 @@ class HttpClient:
             ) as response:
                 yield response
         except aiohttp.ClientError as error:
-            raise failure(error) from None
+            raise failure(error, url.scheme) from None
         except UnicodeError:  # "a..b", or a label of more than 63 characters
             raise SourceError(Reason.DNS, "the host name is none that could resolve; check url") from None
 

@@ -48,8 +48,8 @@ _TLS_REMEDIES: tuple[tuple[str, str], ...] = (
 )
 
 
-def failure(error: aiohttp.ClientError) -> SourceError:
-    """What aiohttp's ``error`` is in our words."""
+def failure(error: aiohttp.ClientError, scheme: str) -> SourceError:
+    """What aiohttp's ``error`` about a URL of that ``scheme`` is in our words."""
     tls = _tls_error(error)
     if tls is not None:
         cause = os_cause(tls) or "no handshake"
@@ -57,6 +57,9 @@ def failure(error: aiohttp.ClientError) -> SourceError:
         remedy = next(remedies, "check http against https, the certificate and its name")
         return SourceError(Reason.TLS, f"TLS fails, {cause}; {remedy}")
     reason, text = next((reason, text) for kind, reason, text in _FAILURES if isinstance(error, kind))
+    if scheme == "https" and type(error) in (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+        # How asyncio's servers (uvicorn) end a TLS 1.3 handshake that lacks a certificate: without a word.
+        text += " Or it demands another client certificate: see tls.certificate_file"
     cause = os_cause(error.os_error) if isinstance(error, aiohttp.ClientConnectorError) else ""
     return SourceError(reason, f"{text} ({cause})" if cause else text)
 

@@ -57,6 +57,9 @@ def read_engine(
     A reading's time is that of its step or, when ``stamped``, the one that its recorder wrote into it.
     """
     epochs = EpochTracker()
+    said = target.facts.kind
+    # The kind is no guide to the names: a recorder writes what it read of any engine in vLLM's.
+    target = replace(target, facts=replace(target.facts, kind=""))
 
     def read(number: int, step: str) -> Observed:
         at = number * step_seconds
@@ -70,7 +73,8 @@ def read_engine(
             at = stamp.at if stamp and stamped else at
             if stamp and stamp.absent:
                 return Absence(f"engine/{target.engine}", stamp.absent, stamp.detail, at)
-            return epochs.stamp(reading_from_body(target, body, None, at))
+            reading = epochs.stamp(reading_from_body(target, body, None, at))
+            return replace(reading, facts=replace(reading.facts, kind=said or reading.facts.kind))
         except SourceError as error:
             return Absence(f"engine/{target.engine}", error.reason, f"{files[step].name}: {error.detail}", at)
 

@@ -1,0 +1,30 @@
+"""llama.cpp's server: tools/server's README. No KV usage since May 2025, no latency histogram, no queue time.
+
+Its averages (``*_seconds`` gauges, ``n_busy_slots_per_decode``) are over the lifetime or since the last scrape by
+anybody, and tokens are counted when a request ends: neither is read as a rate.
+"""
+
+from pinchpoint.sources.engine.kinds.kind import EngineKind
+from pinchpoint.sources.engine.kinds.table import Table
+from pinchpoint.sources.engine.vocabulary import Kind, Term
+
+TABLE = Table(
+    prefix="llamacpp:",
+    terms={
+        "requests_running": Term(Kind.GAUGE, ("llamacpp:requests_processing",)),
+        "requests_waiting": Term(Kind.GAUGE, ("llamacpp:requests_deferred",)),
+        "kv_cache_usage_ratio": Term(Kind.RATIO, ("llamacpp:kv_cache_usage_ratio",)),
+        "prompt_tokens_total": Term(Kind.COUNTER, ("llamacpp:prompt_tokens",)),
+        "prefix_cache_hits_total": Term(Kind.COUNTER, ("llamacpp:prompt_tokens_cached",)),
+        "generation_tokens_total": Term(Kind.COUNTER, ("llamacpp:tokens_predicted",)),
+    },
+)
+
+KIND = EngineKind(
+    name="llamacpp",
+    title="llama.cpp",
+    marks=("llamacpp:",),
+    says=TABLE.says,
+    read=TABLE.read,
+    remedy="start llama-server with --metrics",
+)
