@@ -19,13 +19,17 @@ from pinchpoint.sources.discovery import (
     Ground,
     LoopbackFinder,
     Opening,
+    Question,
     Watcher,
     openings,
 )
-from pinchpoint.sources.engine import EngineSettings
+from pinchpoint.sources.engine import KINDS, EngineSettings, kind_in
 from pinchpoint.sources.http import SourceError
 
 log = structlog.get_logger(__name__)
+
+# What a port of this host is asked, whatever engine it may be.
+QUESTIONS = tuple(Question(path, kind_in) for path in sorted({path for kind in KINDS.values() for path in kind.paths}))
 
 WATCH_AGAIN_SECONDS = 30.0  # after a defect
 
