@@ -13,7 +13,6 @@ import pytest
 from aiohttp import web
 
 from pinchpoint.daemon.finding import QUESTIONS
-from pinchpoint.snapshot import EngineTarget
 from pinchpoint.sources.discovery import DiscoverySettings, Listener, LoopbackFinder, find_engines
 from pinchpoint.sources.discovery.loopback import FORGET_SECONDS, NOT_HTTP, listeners
 from pinchpoint.sources.http import HttpClient
@@ -50,7 +49,8 @@ VLLM = b"python_info 1\n# TYPE vllm:num_requests_running gauge\nvllm:num_request
 async def test_a_vllm_server_is_found_by_its_listening_socket_and_named_after_its_port():
     async with server(VLLM) as port, aiohttp.ClientSession() as session:
         targets = await find_engines(session, listening=lambda: [s for s in listeners() if s.port == port])
-    assert targets == (EngineTarget(engine=f"vllm-{port}", url=f"http://127.0.0.1:{port}", found_by="loopback"),)
+    (target,) = targets
+    assert (target.engine, target.url, target.found_by) == (f"vllm-{port}", f"http://127.0.0.1:{port}", "loopback")
 
 
 @pytest.mark.parametrize(
