@@ -282,7 +282,8 @@ def test_a_fleet_is_watched_off_the_node_without_a_word_of_gpus(
         daemon.wait_for(lambda: list(watched(daemon).values()) == [1.0] * 30, "all engines to be up")
         samples = daemon.samples()
         assert {name for name in samples if name.startswith(("pinchpoint_gpu", "pinchpoint_host"))} == set()
-        sources = {dict(key)["source"] for name in samples if "source" in name for key in samples[name]}
+        told = (samples["pinchpoint_source_up"], samples.get("pinchpoint_metric_unavailable", {}))
+        sources = {dict(key)["source"] for series in told for key in series}
         assert {source for source in sources if not source.startswith(("engine/", "discovery/file/fleet"))} == set()
         assert "no_library" not in daemon.log
         page = daemon.get("/").decode()

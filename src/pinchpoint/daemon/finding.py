@@ -13,6 +13,7 @@ from pinchpoint.config import Settings
 from pinchpoint.scheduler import Scheduler
 from pinchpoint.snapshot import EngineTarget, Reason
 from pinchpoint.sources.discovery import (
+    DiscoverySettings,
     Finder,
     Finding,
     Found,
@@ -55,8 +56,8 @@ class Discoverer:
         wanted = openings(settings.discovery, self._ground)
         if settings.discovery.looks_on_loopback(len(settings.engines.targets)):
             seconds = settings.discovery.interval_seconds
-            only = settings.discovery.model_copy(update={"files": (), "http": (), "shard": None})
-            wanted[LoopbackFinder.name] = Opening(only, partial(self._loopback, seconds))
+            alone = DiscoverySettings(interval_seconds=seconds)  # the lists' settings are not its own
+            wanted[LoopbackFinder.name] = Opening(alone, partial(self._loopback, seconds))
         for name in [name for name, opening in self._open.items() if not _same(opening, wanted.get(name))]:
             del self._open[name]
             self._end(name)
