@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from pinchpoint.snapshot import EngineFacts, EngineTarget, Slo
 from pinchpoint.sources.engine.kinds import AUTO, KINDS
-from pinchpoint.sources.http.access import AccessSettings
+from pinchpoint.sources.http.access import AccessSettings, TlsSettings
 from pinchpoint.sources.http.base_url import BaseUrl
 
 MAX_COUNT = 10**12  # of tokens, sequences, GPUs: far above any, and still a float
@@ -102,6 +102,12 @@ class EngineSettings(AccessSettings):
         if kind != AUTO and kind not in KINDS:
             raise ValueError(f"{kind[:40]!r} is no kind of engine; known are {', '.join((AUTO, *KINDS))}")
         return kind
+
+    @model_validator(mode="after")
+    def _tls_is_used(self) -> Self:
+        if self.tls != TlsSettings() and self.url.startswith("http://"):
+            raise ValueError("tls is given, and url is http://, which uses none; write https://, or remove tls")
+        return self
 
     def target(self) -> EngineTarget:
         """The endpoint to scrape. Reads no file: whoever asks does, and again when one changes."""
