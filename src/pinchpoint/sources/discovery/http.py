@@ -25,14 +25,17 @@ class HttpFinder:
         self._build = let_in(ground.build, settings.engine_access.access())
 
     async def find(self) -> Finding:
-        answer = await self._ground.client.fetch(
-            self._settings.url,
-            timeout_seconds=self._settings.timeout_seconds,
-            max_body_bytes=MAX_BODY_BYTES,
-            now=self._ground.now,
-            access=self._access,
-            headers={**JSON, "X-Prometheus-Refresh-Interval-Seconds": f"{self._settings.interval_seconds:g}"},
-        )
+        try:
+            answer = await self._ground.client.fetch(
+                self._settings.url,
+                timeout_seconds=self._settings.timeout_seconds,
+                max_body_bytes=MAX_BODY_BYTES,
+                now=self._ground.now,
+                access=self._access,
+                headers={**JSON, "X-Prometheus-Refresh-Interval-Seconds": f"{self._settings.interval_seconds:g}"},
+            )
+        except SourceError as error:
+            raise SourceError(error.reason, f"{self._where}: {error.detail}") from None
         if answer.status in (401, 403):
             raise SourceError(Reason.UNAUTHORIZED, f"{self._where} answers {answer.status}; give it a token")
         if answer.status != 200:
