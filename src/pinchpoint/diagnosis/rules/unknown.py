@@ -22,6 +22,8 @@ def unknown(signals: Signals, thresholds: Thresholds, weighed: Sequence[Judgemen
     scrapes = signals.load.scrapes
     if scrapes < thresholds.min_scrapes:
         why = f"starting: {count(scrapes)} of the {thresholds.min_scrapes} scrapes that a first verdict takes"
+    elif signals.valueless:
+        why = "the engine's metrics have no values yet: it warms up, or has served no request"
     elif strain.evidence:
         out = [j.bottleneck.value for j in weighed if j.score is not None and j.bottleneck not in _PLAIN]
         suffering = "requests are late" if strain.ttft or strain.inter_token else "requests queue"

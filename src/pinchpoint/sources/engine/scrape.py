@@ -9,6 +9,7 @@ import structlog
 
 from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, HttpAccess, Reason
 from pinchpoint.sources.engine.epoch import EpochTracker
+from pinchpoint.sources.engine.quirks import with_quirks
 from pinchpoint.sources.engine.reading import reading_from_body
 from pinchpoint.sources.engine.settings import EngineSourceSettings
 from pinchpoint.sources.http import EXPOSITION, Answer, HttpClient, SourceError
@@ -25,6 +26,11 @@ CHEAP_LONGEST_SECONDS = 10.0
 
 # Only vLLM's 503 says so. Others have no /health, let it fail when they are busy (TGI), or generate for it (SGLang).
 KINDS_WHOSE_HEALTH_TELLS = frozenset({"vllm"})
+
+ONLY_METRICS_FAIL = (
+    "; /health answers 200, so the engine serves and only its metrics are broken "
+    "(several API servers with PROMETHEUS_MULTIPROC_DIR on a network file system?)"
+)
 
 _log = structlog.get_logger(__name__)
 
@@ -61,14 +67,15 @@ class EngineScraper:
             try:
                 reading = await self._read(now, began + self._timeout)
             except SourceError as error:
-                return self._absent(error.reason, error.detail, began, now())
+                detail = error.detail + await self._life_beside(error.reason, now)
+                return self._absent(error.reason, detail, began, now())
             except Exception as error:  # noqa: BLE001 - the guard of this source: a defect costs one reading, not the daemon
                 if self._lost is not Reason.ERROR:  # once, not at every scrape
                     _log.exception("scrape failed by a defect", engine=self.target.engine)
                 detail = f"a defect of pinchpoint ({type(error).__name__}); see its log"
                 return self._absent(Reason.ERROR, detail, began, now())
             self._present()
-            return reading
+            return with_quirks(reading)
 
     async def _read(self, now: Callable[[], float], deadline: float) -> EngineReading:
         reading = self._epochs.stamp(await self._metrics(now))
@@ -119,6 +126,16 @@ class EngineScraper:
             access=self.target.access,
             headers=self._headers,
         )
+
+    async def _life_beside(self, reason: Reason, now: Callable[[], float]) -> str:
+        """What to add when only /metrics fails: vLLM's can while requests are served (vLLM issue 49983)."""
+        if reason is not Reason.HTTP_STATUS:
+            return ""
+        try:
+            health = await self._get("/health", 4096, now, SMALL_TIMEOUT_SECONDS)
+        except SourceError:
+            return ""
+        return ONLY_METRICS_FAIL if health.status == 200 else ""
 
     def _absent(self, reason: Reason, detail: str, began: float, at: float) -> Absence:
         detail = f"engine {self.target.engine} at {self.target.url}: {detail}"
