@@ -29,7 +29,8 @@ class EngineTarget:
 
     ``url`` is the base URL without a trailing slash (``http://127.0.0.1:8000``). ``facts.kind`` is empty where the
     exposition shall tell. ``found_by`` names what found it (``file/fleet``), and is empty for the configuration.
-    ``labels`` are the finder's, for people (pod, namespace); no metric depends on them.
+    ``labels`` are the finder's, for people (pod, namespace); no metric depends on them. ``side_effects``: it is scraped
+    even where that does more than to read (llama.cpp's router, a server that sleeps).
     """
 
     engine: str
@@ -40,5 +41,6 @@ class EngineTarget:
     gpus: tuple[str, ...] = ()
     access: HttpAccess = field(default_factory=HttpAccess)
     timeout_seconds: float | None = None  # of one scrape; None: as all engines
+    side_effects: bool = False
     found_by: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -9,6 +9,8 @@ import structlog
 
 from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, HttpAccess, Reason
 from pinchpoint.sources.engine.epoch import EpochTracker
+from pinchpoint.sources.engine.kinds import KINDS
+from pinchpoint.sources.engine.place import Place
 from pinchpoint.sources.engine.quirks import with_quirks
 from pinchpoint.sources.engine.reading import reading_from_body
 from pinchpoint.sources.engine.settings import EngineSourceSettings
@@ -23,9 +25,6 @@ SMALL_TIMEOUT_SECONDS = 1.0  # of either: what they add is not worth a late read
 # Where nobody listens, or the core is dead, asking costs nobody anything, and a restart shall be seen soon.
 CHEAP_REASONS = frozenset({Reason.CONNECT_REFUSED, Reason.ENGINE_DEAD})
 CHEAP_LONGEST_SECONDS = 10.0
-
-# Only vLLM's 503 says so. Others have no /health, let it fail when they are busy (TGI), or generate for it (SGLang).
-KINDS_WHOSE_HEALTH_TELLS = frozenset({"vllm"})
 
 ONLY_METRICS_FAIL = (
     "; /health answers 200, so the engine serves and only its metrics are broken "
@@ -47,6 +46,7 @@ class EngineScraper:
         self._headers = EXPOSITION | ({"Accept-Encoding": "gzip"} if self._settings.gzip else {})
         self._one_in_flight = asyncio.Lock()
         self._backoff = Backoff(self._settings.interval_seconds)
+        self._place = Place(target)
         self._epochs = EpochTracker()
         self._last: EngineReading | None = None
         self._version: str | None = None
@@ -54,8 +54,9 @@ class EngineScraper:
         self._lost: Reason | None = None
 
     def is_due(self, now: float) -> bool:
-        """Whether to scrape, for whoever comes by at every interval: a target that fails is asked less often."""
-        return self._backoff.is_due(now)
+        """Whether to scrape, for whoever comes by at every interval: a target that fails is asked less often, and
+        one that bears less no more than that."""
+        return self._backoff.is_due(now) and self._place.is_due(now)
 
     async def scrape(self, now: Callable[[], float]) -> EngineReading | Absence:
         """One reading, or why there is none, now. Takes at most ``timeout_seconds``, raises only ``CancelledError``.
@@ -78,9 +79,10 @@ class EngineScraper:
             return with_quirks(reading)
 
     async def _read(self, now: Callable[[], float], deadline: float) -> EngineReading:
-        reading = self._epochs.stamp(await self._metrics(now))
+        reading = self._epochs.stamp(await self._metrics(now, deadline))
         last, self._last = self._last, reading
-        if reading.facts.kind in KINDS_WHOSE_HEALTH_TELLS and not _shows_life(last, reading):
+        # Others have no /health, let it fail when they are busy (TGI), or generate for it (SGLang).
+        if KINDS[reading.facts.kind].dies_by_health and not _shows_life(last, reading):
             health = await self._small("/health", now, deadline)
             if health is not None and health.status == 503:
                 raise SourceError(
@@ -92,10 +94,22 @@ class EngineScraper:
         await self._refresh_version(now, deadline)
         return replace(reading, facts=replace(reading.facts, version=self._version or reading.facts.version))
 
-    async def _metrics(self, now: Callable[[], float]) -> EngineReading:
-        """What the exposition says, and it alone."""
-        answer = await self._get(self.target.metrics_path, self._settings.max_body_bytes, now, self._timeout)
+    async def _metrics(self, now: Callable[[], float], deadline: float) -> EngineReading:
+        """What the exposition says, and it alone; of a server that has none, that it lives."""
+
+        async def get(path: str, max_body_bytes: int | None) -> Answer:
+            seconds = max(0.05, deadline - now())
+            return await self._get(path, max_body_bytes or self._settings.max_body_bytes, now, seconds)
+
+        answer = await self._place.ask(get, now)
+        if isinstance(answer, EngineReading):
+            return answer
         _require_ok(answer, self.target.access)
+        reading = await self._read_body(answer)
+        self._place.recognised(reading)
+        return reading
+
+    async def _read_body(self, answer: Answer) -> EngineReading:
         arguments = (self.target, answer.body, answer.content_type, answer.at)
         if len(answer.body) > THREAD_ABOVE_BYTES:
             return await asyncio.to_thread(reading_from_body, *arguments)

@@ -42,11 +42,18 @@ class EngineSettings(AccessSettings):
     )
     url: BaseUrl = Field(description="Base URL, like http://127.0.0.1:8000.")
     metrics_path: str = Field(
-        default="/metrics", pattern=r"^/[!-~]*$", description="Path of the exposition below `url`. Default: vLLM's own."
+        default="/metrics",
+        pattern=r"^/[!-~]*$",
+        description="Path of the exposition below `url`. Default: where its kind has it.",
     )
     kind: str = Field(
         default=AUTO,
         description=f"The kind of engine: {', '.join(KINDS)}. Default auto: its exposition tells.",
+    )
+    side_effects: bool = Field(
+        default=False,
+        description="Scrape llama.cpp's router, and a llama-server that sleeps, though that loads a model and keeps it "
+        "awake. Default false: looking must not change what is looked at.",
     )
     version: str | None = Field(default=None, description="Engine version. Default: asked for at /version.")
     model: str | None = Field(default=None, description="Model name. Default: the model_name label of the exposition.")
@@ -109,6 +116,16 @@ class EngineSettings(AccessSettings):
             raise ValueError("tls is given, and url is http://, which uses none; write https://, or remove tls")
         return self
 
+    @model_validator(mode="after")
+    def _side_effects_are_wanted(self) -> Self:
+        names_a_model = "model=" in self.metrics_path.partition("?")[2]
+        if names_a_model and self.kind in (AUTO, "llamacpp") and not self.side_effects:
+            raise ValueError(
+                "metrics_path names a model: each scrape would load it into llama.cpp's router and keep it awake; "
+                "set side_effects: true if that is wanted"
+            )
+        return self
+
     def target(self) -> EngineTarget:
         """The endpoint to scrape. Reads no file: whoever asks does, and again when one changes."""
         own = self.model_dump(include=_FACTS & type(self).model_fields.keys())
@@ -122,6 +139,7 @@ class EngineSettings(AccessSettings):
             gpus=self.gpus,
             access=self.access(),
             timeout_seconds=self.timeout_seconds,
+            side_effects=self.side_effects,
         )
 
 
