@@ -19,10 +19,13 @@ from tests.real_vllm.install import InstallError, installed
 from tests.real_vllm.journey import Journey, Row
 from tests.real_vllm.report import print_table
 from tests.real_vllm.server import EngineError
+from tests.real_vllm.states import RUNS, SHAPES
 
 
 def main() -> int:
-    argparse.ArgumentParser(prog="make test-vllm", description=__doc__).parse_args()
+    parser = argparse.ArgumentParser(prog="make test-vllm", description=__doc__)
+    parser.add_argument("--shapes", action="store_true", help="two API servers, two replicas; takes 8 GB")
+    runs = SHAPES if parser.parse_args().shapes else RUNS
     console, started, failure = Console(stderr=True, highlight=False), time.monotonic(), ""
     rows: list[Row] = []
     with console.status("") as status:
@@ -35,7 +38,7 @@ def main() -> int:
             home = installed(say)
             started = time.monotonic()
             with tempfile.TemporaryDirectory(prefix="pinchpoint-vllm-") as name:
-                asyncio.run(Journey(home=home, folder=Path(name), say=say, note=rows.append).travel())
+                asyncio.run(Journey(home=home, folder=Path(name), runs=runs, say=say, note=rows.append).travel())
         except (InstallError, EngineError, TimeoutError, AssertionError) as error:
             failure = str(error)
     if rows:

@@ -10,8 +10,10 @@ from tests.real_vllm.server import MAX_MODEL_LEN, MODEL, Vllm
 from tests.real_vllm.states import Run, State
 from tests.real_vllm.watching import Look, Pinchpoint
 
-# The engine's clock starts when a request has been parsed and stops before its token is on the wire.
+# The engine's clock starts when a request has been parsed and stops before its token is on the wire; on a machine whose
+# cores are all taken that is not nothing.
 TTFT_BETWEEN_SECONDS = 0.5
+TTFT_BETWEEN_RATIO = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ def of_the_facts(pinchpoint: Pinchpoint, engine: Vllm, run: Run) -> Iterator[Che
     yield equal("model", facts.get("model"), MODEL)
     yield equal("max_model_len", facts.get("max_model_len"), str(MAX_MODEL_LEN))
     yield equal("max_num_seqs", facts.get("max_num_seqs"), str(run.max_num_seqs))
-    yield equal("KV capacity, tokens", pinchpoint.total("kv_cache_capacity_tokens"), float(engine.kv_cache_tokens))
+    capacities = [float(engine.kv_cache_tokens)] * run.replicas
+    yield equal("KV capacity of each replica", list(pinchpoint.series("kv_cache_capacity_tokens").values()), capacities)
 
 
 def of_the_state(state: State, run: Run, looks: Sequence[Look]) -> Iterator[Check]:
@@ -49,7 +52,7 @@ def of_the_state(state: State, run: Run, looks: Sequence[Look]) -> Iterator[Chec
     yield equal("class", looks[-1].bottleneck, state.bottleneck)
     yield equal("looks without a reading", sum(look.running is None or look.waiting is None for look in looks), 0)
     yield within("running, mean", mean(look.running for look in looks), *state.running)
-    yield within("running, most", max(look.running or 0.0 for look in looks), 0, run.max_num_seqs)
+    yield within("running, most", max(look.running or 0.0 for look in looks), 0, run.max_num_seqs * run.replicas)
     yield within("waiting, mean", mean(look.waiting for look in looks), *state.waiting)
     yield within("KV usage, mean", mean(look.kv for look in looks), *state.kv)
     yield within("KV usage, most", max(look.kv or 0.0 for look in looks), 0, 1)
@@ -76,7 +79,8 @@ def of_the_counters(pinchpoint: Pinchpoint, ledger: Ledger) -> Iterator[Check]:
     if good:
         seen = (pinchpoint.total("ttft_seconds_sum") or 0.0) / good
         client = ledger.ttft_mean_seconds
-        yield within("TTFT mean, below the clients'", seen, max(0.0, client - TTFT_BETWEEN_SECONDS), client)
+        low = max(0.0, client - TTFT_BETWEEN_SECONDS - TTFT_BETWEEN_RATIO * client)
+        yield within("TTFT mean, below the clients'", seen, low, client)
 
 
 def mean(values: Iterator[float | None]) -> float | None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.real_vllm import checks
 from tests.real_vllm.checks import Check
 from tests.real_vllm.load import Ledger, Load
 from tests.real_vllm.server import Vllm, free_port, make_model
-from tests.real_vllm.states import RUNS, Run, State
+from tests.real_vllm.states import Run, State
 from tests.real_vllm.watching import Look, Pinchpoint, write_config
 
 LOOK_EVERY_SECONDS = 1.0
@@ -42,6 +42,7 @@ class Journey:
 
     home: Path  # of vLLM
     folder: Path  # for the model, the configuration and the logs
+    runs: Sequence[Run]
     say: Callable[[str], None]
     note: Callable[[Row], None]
 
@@ -52,7 +53,7 @@ class Journey:
         write_config(config)
         with RunningDaemon(self.folder, "--config.file", str(config)) as daemon:
             pinchpoint = Pinchpoint(daemon, f"http://127.0.0.1:{port}")
-            for number, run in enumerate(RUNS):
+            for number, run in enumerate(self.runs):
                 flags = ("--max-num-seqs", str(run.max_num_seqs), *run.flags)
                 self.say(f"starting vLLM: {' '.join(flags)}")
                 with Vllm(self.home, model, port, self.folder / f"vllm-{number}.log", *flags) as engine:
@@ -88,7 +89,8 @@ async def _seen(run: Run, engine: Vllm, pinchpoint: Pinchpoint, config: Path) ->
     if first:
         row.checks.append(checks.equal("series of the name it was found by", pinchpoint.still_has(found), False))
     else:
-        row.checks.append(checks.equal("tokens of the new epoch", pinchpoint.total("generation_tokens_total"), 0.0))
+        tokens = pinchpoint.total("generation_tokens_total")
+        row.checks.append(Check("tokens of the new epoch", tokens, "0, or none yet", not tokens))
         row.checks.append(checks.equal("restart in the log", pinchpoint.logged("engine restarted"), True))
     return row
 

@@ -81,7 +81,8 @@ class Load:
 
     async def drive(self, url: str, ledger: Ledger, ending: asyncio.Event) -> None:
         """Until ``ending`` is set; then the requests under way are waited for, so that none is cut off."""
-        connector = aiohttp.TCPConnector(limit=0)
+        # A busy server may close a connection that it keeps alive just when the next request is on its way.
+        connector = aiohttp.TCPConnector(limit=0, force_close=True)
         timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
         async with aiohttp.ClientSession(url, connector=connector, timeout=timeout) as session:
             await asyncio.gather(*(self._client(session, ledger, ending, seed) for seed in range(self.clients)))

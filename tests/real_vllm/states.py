@@ -27,6 +27,7 @@ class Run:
     max_num_seqs: int
     flags: Sequence[str] = ()
     states: Sequence[State]
+    replicas: int = 1
     killed: bool = False  # in the end, in mid-stream
 
 
@@ -85,6 +86,41 @@ RUNS = (
                 waiting=(10, 16),
                 kv=(0, 0.5),
                 refuses=True,
+            ),
+        ),
+    ),
+)
+
+# Other shapes of the same engine: each of its parts reports for itself, and pinchpoint has to add up.
+SHAPES = (
+    Run(
+        max_num_seqs=16,
+        flags=("--api-server-count", "2"),
+        states=(
+            State(
+                name="two API servers",
+                bottleneck="healthy",
+                seconds=25,
+                load=Load(clients=4, prompt_words=60, max_tokens=100, pause_seconds=0.3),
+                running=(1.5, 4),
+                waiting=(0, 0.5),
+                kv=(0, 0.5),
+            ),
+        ),
+    ),
+    Run(
+        max_num_seqs=2,
+        flags=("--data-parallel-size", "2"),
+        replicas=2,
+        states=(
+            State(
+                name="two replicas, slot-limited",
+                bottleneck="scheduler",
+                seconds=40,
+                load=Load(clients=12, prompt_words=60, max_tokens=100),
+                running=(3.5, 4),
+                waiting=(7, 8),
+                kv=(0, 0.5),
             ),
         ),
     ),
