@@ -14,6 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TimeRemainingColumn
 from pinchpoint.cli.exits import fail, fail_over
 from pinchpoint.config import ConfigError, load
 from pinchpoint.daemon.board import Board
+from pinchpoint.daemon.finding import QUESTIONS
 from pinchpoint.daemon.node import this_node
 from pinchpoint.snapshot import EngineTarget, Snapshot
 from pinchpoint.sources.discovery import find_engines
@@ -38,7 +39,7 @@ async def watch(
     node = this_node(settings)
     board = Board(settings, node.gpus)
     async with HttpClient() as client:
-        targets = given or await find_engines(client.session)
+        targets = given or await find_engines(client.session, questions=QUESTIONS)
         if not targets:
             return (), []
         board.expect_engines(targets, time.monotonic())

@@ -171,16 +171,22 @@ class EngineSourceSettings(BaseModel):
         description="Ask for compressed bodies. Default false: an engine would compress on its serving loop; over a "
         "slow or metered link a tenth of the bytes is worth that.",
     )
-    stale_after_seconds: float = Field(
-        default=15.0,
+    stale_after_seconds: float | None = Field(
+        default=None,
         gt=0,
         le=3600,
-        description="Age, seconds, at which a reading is dropped. Default 15: three missed scrapes.",
+        description="Age, seconds, at which a reading is dropped. Default: three intervals, that is three missed "
+        "scrapes, but never less than one interval and one deadline.",
     )
     targets: tuple[EngineSettings, ...] = Field(default=(), max_length=2000, description="The engines. Default: none.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.stale_after_seconds < self.interval_seconds:
+        if self.fresh_for_seconds < self.interval_seconds:
             raise ValueError("stale_after_seconds is below interval_seconds, so every reading would go stale; raise it")
         return self
+
+    @property
+    def fresh_for_seconds(self) -> float:
+        """The age up to which a reading is served."""
+        return self.stale_after_seconds or max(3 * self.interval_seconds, self.interval_seconds + self.timeout_seconds)
