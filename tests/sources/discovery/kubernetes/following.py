@@ -77,6 +77,7 @@ async def following(
     *,
     silence_seconds: float = 60.0,
     environment: Mapping[str, str] | None = None,
+    clock: Callable[[], float] = time.monotonic,
     **given: Any,
 ) -> AsyncIterator[Following]:
     """Time passes at once where the watcher would wait between two attempts; what it waited for is in ``slept``."""
@@ -92,7 +93,7 @@ async def following(
     async with HttpClient() as client:
         watcher = KubernetesWatcher(
             settings,
-            Ground(client=client, build=build, now=time.monotonic),
+            Ground(client=client, build=build, now=clock),
             chance=lambda: 0.5,
             sleep=sleep,
             environment=environment if environment is not None else {"NODE_NAME": "node-a"},

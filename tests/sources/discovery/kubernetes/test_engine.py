@@ -89,6 +89,14 @@ def test_where_it_is_asked(annotations: dict[str, str], ports: dict[str, int], b
     assert (target.url, target.metrics_path) == (base, path)
 
 
+def test_of_two_containers_with_a_port_of_one_name_the_first_is_asked() -> None:
+    item = pod("chat-1", ports={"http": 8000})
+    item["spec"]["containers"].append({"ports": [{"name": "http", "containerPort": 15020}]})
+    with_sidecar = pod_in(item)
+    assert with_sidecar is not None
+    assert found(with_sidecar)[0].url == "http://10.1.0.7:8000"
+
+
 def test_facts_and_kind_are_told_by_annotations_in_the_words_of_vllms_flags() -> None:
     told = {"kind": "vllm", "max-num-seqs": "64", "tensor_parallel_size": "2", "gpus": "0,1", "slo-ttft-seconds": "1"}
     (target,) = found(a_pod(annotations={f"pinchpoint.io/{key}": value for key, value in told.items()}))

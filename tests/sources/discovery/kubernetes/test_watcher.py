@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,7 @@ async def test_pages_that_are_too_large_are_asked_for_in_smaller_ones(api: FakeK
     async with following(api) as follows:
         await follows.until_engines({f"ml/chat-{number}" for number in range(12)})
         assert follows.failures == []
-    assert [asked.query["limit"] for asked in api.asked if not asked.watches] == ["100", "25", "6", "6"]
+    assert [asked.query["limit"] for asked in api.asked if not asked.watches] == ["100", "25", "6", *["1"] * 12]
 
 
 async def test_a_list_that_expires_between_two_pages_begins_anew(api: FakeKubernetes) -> None:
@@ -222,6 +223,7 @@ async def test_a_bookmark_moves_the_version_and_confirms_the_list(api: FakeKuber
     api.put(pod("chat-1"))
     async with following(api) as follows:
         await follows.until(lambda: api.watching == 1)
+        await asyncio.sleep(0.02)  # until the watch that stands has been told, too
         heard = len(follows.said)
         api.skip_versions(1000)
         version = api.bookmark()
@@ -244,12 +246,16 @@ async def test_a_connection_cut_in_the_middle_of_a_line_loses_and_invents_nothin
         await follows.until_well()
 
 
-async def test_a_watch_that_has_been_silent_for_too_long_is_asked_anew(api: FakeKubernetes) -> None:
+async def test_a_watch_that_has_been_silent_for_too_long_is_asked_anew_and_nothing_is_amiss(
+    api: FakeKubernetes,
+) -> None:
     api.put(pod("chat-1"))
-    async with following(api, silence_seconds=0.05) as follows:
-        await follows.until(lambda: len(api.asked) >= 4)
+    three_minutes_later = count(step=180.0)
+    async with following(api, silence_seconds=0.02, clock=lambda: next(three_minutes_later)) as follows:
+        await follows.until(lambda: len(api.asked) >= 8)
         assert follows.failures == []
-    assert [asked.watches for asked in api.asked].count(False) <= 2
+    assert [asked.watches for asked in api.asked].count(False) == 1
+    assert max(follows.slept) <= 0.5
 
 
 async def test_a_server_that_ends_every_watch_at_once_is_listed_ever_more_seldom(api: FakeKubernetes) -> None:
@@ -341,17 +347,26 @@ async def test_of_two_namespaces_the_one_that_can_be_read_is_kept_up_to_date(api
         assert follows.failure is not None
 
 
-async def test_outside_of_a_pod_it_says_what_to_set_and_asks_nobody() -> None:
+@pytest.mark.parametrize(
+    ("environment", "reason", "remedy"),
+    [
+        ({}, Reason.NOT_CONFIGURED, "set api_server"),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "NODE_NAME": "a,metadata.name=b"}, Reason.INVALID, "set node_name"),
+    ],
+)
+async def test_where_the_environment_does_not_say_enough_it_says_what_to_set_and_asks_nobody(
+    environment: dict[str, str], reason: Reason, remedy: str
+) -> None:
     follows = Following()
     async with HttpClient() as client:
         ground = Ground(client=client, build=build, now=time.monotonic)
-        watcher = KubernetesWatcher(KubernetesSettings(enabled=True), ground, environment={})
+        watcher = KubernetesWatcher(KubernetesSettings(enabled=True), ground, environment=environment)
         task = asyncio.create_task(watcher.watch(follows.said.append))
         failure = await follows.until_failure()
         task.cancel()
         await asyncio.wait([task])
-    assert failure.reason is Reason.NOT_CONFIGURED
-    assert "set api_server" in failure.detail
+    assert failure.reason is reason
+    assert remedy in failure.detail
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from pinchpoint.sources.discovery.kubernetes.refusal import error_event, refusal
 from pinchpoint.sources.http import SourceError
 from pinchpoint.sources.http.client import JSON, HttpClient
 
-MAX_PAGE_BYTES = 8 << 20  # etcd takes 1.5 MB an object, so that a page of one always fits
+MAX_PAGE_BYTES = 4 << 20  # etcd takes 1.5 MB an object, so that a page of one always fits
 MAX_LINE_BYTES = 4 << 20
 MAX_REFUSAL_BYTES = 65_536
 THREAD_ABOVE_BYTES = 100_000  # parsing more would hold up the event loop

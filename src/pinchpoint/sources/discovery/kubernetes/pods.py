@@ -96,9 +96,8 @@ class Pods:
         low, high = WATCH_SECONDS
         seconds = low + round((high - low) * self._chance())
         async with self._api.watch(self._scope, self._version, seconds=seconds) as stream:
-            if self.failure is not None:
-                self.failure = None
-                self._changed()
+            self.failure = None
+            self._changed()
             try:
                 while (events := await stream.next(self._silence)) is not None:
                     self._take(events)

@@ -12,7 +12,7 @@ EVERY_NAMESPACE = "*"
 OWN_SCRAPE = "pinchpoint.io/scrape"
 PROMETHEUS_SCRAPE = "prometheus.io/scrape"
 
-_NAME = r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
+OBJECT_NAME = r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
 
 
 class KubernetesSettings(BaseModel):
@@ -26,11 +26,11 @@ class KubernetesSettings(BaseModel):
     )
     node_name: str | None = Field(
         default=None,
-        pattern=rf"^({_NAME})?$",
+        pattern=rf"^({OBJECT_NAME})?$",
         description="Only pods on this node. Default: the environment variable NODE_NAME, which a DaemonSet sets from "
         'spec.nodeName. "" is every node.',
     )
-    namespaces: tuple[Annotated[str, Field(pattern=rf"^({_NAME}|\*)$")], ...] = Field(
+    namespaces: tuple[Annotated[str, Field(pattern=rf"^({OBJECT_NAME}|\*)$")], ...] = Field(
         default=(),
         max_length=10,
         description='Only pods in these namespaces, each watched by itself; ["*"] is all of them, which needs a '

@@ -3,8 +3,10 @@
 import asyncio
 import os
 import random
+import re
 from collections.abc import Awaitable, Callable, Mapping
 
+from pinchpoint.snapshot import Reason
 from pinchpoint.sources.discovery.described import let_in
 from pinchpoint.sources.discovery.finder import Finding, Say
 from pinchpoint.sources.discovery.ground import Ground
@@ -12,7 +14,7 @@ from pinchpoint.sources.discovery.kubernetes.api import ApiServer, Scope
 from pinchpoint.sources.discovery.kubernetes.cluster import Cluster, cluster_around
 from pinchpoint.sources.discovery.kubernetes.engine import engines_of, is_wanted
 from pinchpoint.sources.discovery.kubernetes.pods import SILENCE_SECONDS, Pods
-from pinchpoint.sources.discovery.kubernetes.settings import EVERY_NAMESPACE, KubernetesSettings
+from pinchpoint.sources.discovery.kubernetes.settings import EVERY_NAMESPACE, OBJECT_NAME, KubernetesSettings
 from pinchpoint.sources.http import SourceError
 
 NAME = "kubernetes"
@@ -46,6 +48,7 @@ class KubernetesWatcher:
         settings = self._settings
         try:
             cluster = cluster_around(settings.api_server, settings.service_account, self._environment)
+            scopes = await self._scopes(cluster)
         except SourceError as error:  # an environment does not change
             say(error)
             await asyncio.Event().wait()
@@ -63,7 +66,7 @@ class KubernetesWatcher:
                 sleep=self._sleep,
                 silence_seconds=self._silence,
             )
-            for scope in await self._scopes(cluster)
+            for scope in scopes
         ]
         async with asyncio.TaskGroup() as tasks:
             for part in parts:
@@ -78,6 +81,8 @@ class KubernetesWatcher:
     async def _scopes(self, cluster: Cluster) -> tuple[Scope, ...]:
         settings = self._settings
         node = self._environment.get("NODE_NAME", "") if settings.node_name is None else settings.node_name
+        if node and not re.fullmatch(OBJECT_NAME, node):
+            raise SourceError(Reason.INVALID, "NODE_NAME is no name of a node; set node_name")
         namespaces = settings.namespaces or (
             (EVERY_NAMESPACE,) if node else (await asyncio.to_thread(cluster.namespace) or "default",)
         )
