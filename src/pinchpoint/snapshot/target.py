@@ -29,7 +29,8 @@ class EngineTarget:
 
     ``url`` is the base URL without a trailing slash (``http://127.0.0.1:8000``). ``facts.kind`` is empty where the
     exposition shall tell. ``found_by`` names what found it (``file/fleet``), and is empty for the configuration.
-    ``labels`` are the finder's, for people (pod, namespace); no metric depends on them.
+    ``labels`` are the finder's, for people; by ``pod`` and ``namespace`` the kubelet says which GPUs are the engine's.
+    ``log_file`` and ``log_unit`` (of systemd) are where its start-up log is, if the operator says so.
     """
 
     engine: str
@@ -42,3 +43,5 @@ class EngineTarget:
     timeout_seconds: float | None = None  # of one scrape; None: as all engines
     found_by: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    log_file: str = ""
+    log_unit: str = ""
