@@ -108,16 +108,16 @@ def test_numbers_are_read_as_vllm_reads_them(text: str, tokens: int | None) -> N
     ("line", "said"),
     [
         (
-            "sglang serve --model-path m --tp-size 2 --dp 2 --max-running-requests 64 --context-length 8192 "
-            + "--mem-fraction-static 0.8 --disable-radix-cache --page-size 16",
+            ("sglang serve --model-path m --tp-size 2 --dp 2 --max-running-requests 64 --context-length 8192 "
+             "--mem-fraction-static 0.8 --disable-radix-cache --page-size 16"),
             {
                 "tensor_parallel_size": 2, "data_parallel_size": 2, "max_num_seqs": 64, "max_model_len": 8192,
                 "gpu_memory_utilization": 0.8, "enable_prefix_caching": False, "block_size": 16, "model": "m",
             },
         ),
         (
-            "text-generation-launcher --model-id m --max-concurrent-requests 128 --max-batch-total-tokens 16000 "
-            + "--max-total-tokens 4096 --num-shard 4",
+            ("text-generation-launcher --model-id m --max-concurrent-requests 128 --max-batch-total-tokens 16000 "
+             "--max-total-tokens 4096 --num-shard 4"),
             {
                 "model": "m", "kv_cache_capacity_tokens": 16000, "max_model_len": 4096, "tensor_parallel_size": 4,
             },
