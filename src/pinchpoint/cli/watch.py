@@ -18,6 +18,7 @@ from pinchpoint.snapshot import EngineTarget, Snapshot
 from pinchpoint.sources.discovery import find_engines
 from pinchpoint.sources.engine import EngineScraper, EngineSettings
 from pinchpoint.sources.http import HttpClient
+from pinchpoint.sources.process import ProcessFinder
 
 STEP_SECONDS = 1.0
 
@@ -38,6 +39,8 @@ async def watch(urls: Sequence[str], seconds: float) -> tuple[Sequence[EngineTar
         board.expect_engines(targets, time.monotonic())
         scrapers = [EngineScraper(target, client, settings.engines) for target in targets]
         node.gpus.start()
+        if settings.processes.enabled:
+            board.put_processes(await asyncio.to_thread(ProcessFinder().look, targets), time.monotonic())
         try:
             return targets, await _snapshots(board, scrapers, seconds)
         finally:
