@@ -52,10 +52,15 @@ class Load:
         return (self.requests_running_last or 0) + (self.requests_waiting_last or 0) + (self.requests_deferred or 0) > 0
 
 
+def _steps(replica: ReplicaReading) -> float | None:
+    return replica.steps_total
+
+
 _TOKENS: tuple[Callable[[ReplicaReading], float | None], ...] = (
     lambda replica: replica.generation_tokens_total,
     lambda replica: replica.prompt_tokens_total,
     lambda replica: replica.iteration_tokens.count if replica.iteration_tokens else None,
+    _steps,
 )
 
 
@@ -145,6 +150,8 @@ def _seconds_without_progress(every: Histories, readings: Sequence[EngineReading
     if not told:
         return None
     rises = [at for pick in told if (at := last_rise(every, pick)) is not None]
+    if not rises and readings[-1].tokens_at_end and _steps not in told:
+        return None  # a request may run longer than is looked back
     return readings[-1].at - max(rises, default=readings[0].at)
 
 

@@ -12,7 +12,7 @@ from pinchpoint.diagnosis.rates import known
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Objective
 from pinchpoint.physics import ModelShape, gpu_by_name
-from pinchpoint.snapshot import Absence, EngineFacts, EngineReading, ProbeReading, Quantile, Slo, Window
+from pinchpoint.snapshot import Absence, EngineFacts, EngineReading, ProbeReading, Quantile, Reason, Slo, Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,8 @@ class Signals:
     age_seconds: float | None = None
     absence: Absence | None = None
     awake: bool | None = None
+    running_lag_seconds: float = 0.0  # how long the count of running requests may outlast them
+    not_exposed: frozenset[str] = frozenset()  # fields that this kind of engine has no metric for
     own_probes: float | None = None  # synthetic requests of ours that ended within the window; None: none are sent
     own_probe_targets: float | None = None  # ways in which they are sent: each may have one more in flight
     model_flops_utilization_ratio: float | None = None  # of the cards' dense bf16 peak, from public shapes and peaks
@@ -89,6 +91,8 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds) 
     return Signals(
         age_seconds=now - current.at,
         awake=_awake(current),
+        running_lag_seconds=current.running_lag_seconds,
+        not_exposed=frozenset(name for name, why in current.unavailable.items() if why is Reason.NOT_EXPOSED),
         own_probes=float(sum(_ended(probe) >= readings[0].at for probe in probes)) if probes else None,
         own_probe_targets=float(len({probe.target for probe in probes})) if probes else None,
         model_flops_utilization_ratio=_flops_utilization(current, load),

@@ -74,7 +74,9 @@ class EngineReading:
     anew): no rate may span two epochs. ``gpus`` are the GPU indices that belong to the engine, ``()`` = not known;
     ``gpus_by_replica`` is which of them each replica has, under ``""`` those of which that is not known.
     ``unavailable`` says why a field of the replicas is not known, where that has a cause worth telling: it is switched
-    off in the engine, its value made no sense, or this kind of engine has no such metric.
+    off in the engine, its value made no sense, or this kind of engine has no such metric. ``tokens_at_end``: its token
+    counters move only when a request ends, so that one that stands still says nothing. ``running_lag_seconds``: how
+    long its count of running requests may outlast them.
     """
 
     engine: str
@@ -89,3 +91,5 @@ class EngineReading:
     url: str = ""  # without credentials
     warnings: tuple[str, ...] = ()  # e.g. "kv_cache_usage_perc -0.39 is outside 0..1, dropped"
     unavailable: Mapping[str, Reason] = field(default_factory=dict)  # field of a replica -> why it is not known
+    tokens_at_end: bool = False
+    running_lag_seconds: float = 0.0

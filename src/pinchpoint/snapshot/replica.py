@@ -59,6 +59,7 @@ class ReplicaReading:
     request_choices: Histogram | None = None  # answers asked for (n)
     request_preemptions: Histogram | None = None  # its lowest bucket may hold both none and one: its sum is exact
     iteration_tokens: Histogram | None = None  # tokens per engine step; its count is the number of steps
+    steps_total: float | None = None  # engine steps, of an engine that counts them without their tokens
     # Speculative decoding. Acceptance = accepted / draft tokens; mean length = 1 + accepted / drafts.
     speculative_drafts_total: float | None = None
     speculative_draft_tokens_total: float | None = None

@@ -3,7 +3,8 @@
 Claims: requests run or wait, and no token counter has moved for ``stall_seconds`` while scrapes are fresh. Decides: the
 token and step counters. A full KV cache is no cause here: gauges freeze at their last value when an engine stops
 stepping (vLLM issues 29928 and 22545). Fallback: an engine without token counters is never called stalled. A single
-prompt that is prefilled in one long step looks the same for that step, hence the grace. Advice: log, health, restart.
+prompt that is prefilled in one long step looks the same for that step, hence the grace; so does an engine whose count
+of running requests outlasts them (SGLang pull requests 26495 and 31517), hence its lag. Advice: log, health, restart.
 """
 
 from pinchpoint.diagnosis.judgement import Judgement, count, duration
@@ -17,7 +18,9 @@ def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
     still = load.seconds_without_progress
     if still is None:
         return Judgement(bottleneck=Bottleneck.STALLED, score=None, missing=("generation_tokens_per_second",))
-    if not load.busy or still < thresholds.stall_seconds:
+    # A queue is a fact; a count of running requests may be an old one.
+    lag = 0.0 if load.requests_waiting_last else signals.running_lag_seconds
+    if not load.busy or still < thresholds.stall_seconds + lag:
         return Judgement(bottleneck=Bottleneck.STALLED, score=0.0)
     running, waiting = load.requests_running_last or 0.0, load.requests_waiting_last or 0.0
     text = f"no token counter has moved for {duration(still)}, {duration(thresholds.stall_seconds)} are tolerated"

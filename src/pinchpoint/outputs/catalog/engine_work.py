@@ -42,6 +42,7 @@ ENGINE_WORK_METRICS = (
     plain("request_max_tokens", "Tokens that a request asked for (max_tokens).", Kind.HISTOGRAM),
     plain("request_choices", "Answers that a request asked for (n).", Kind.HISTOGRAM),
     plain("request_preemptions", "Preemptions of a finished request.", Kind.HISTOGRAM),
+    plain("steps_total", "Engine steps (forward passes), where they are counted alone.", Kind.COUNTER),
     plain("requests_swapped", "Requests swapped out to host memory."),
     plain("corrupted_requests_total", "Requests with NaN in their logits.", Kind.COUNTER),
     plain("speculative_drafts_total", "Drafts made by speculative decoding.", Kind.COUNTER),

@@ -38,6 +38,7 @@ NAMES: Mapping[str, str] = {
     "request_choices": "request_params_n",
     "request_preemptions": "request_num_preemptions",
     "iteration_tokens": "iteration_tokens_total",
+    "steps_total": "engine_steps_total",  # no release has it: it is how a recording says it of another engine
     "speculative_drafts_total": "spec_decode_num_drafts_total",
     "speculative_draft_tokens_total": "spec_decode_num_draft_tokens_total",
     "speculative_accepted_tokens_total": "spec_decode_num_accepted_tokens_total",

@@ -7,7 +7,7 @@ engine. Is not: an aggregator of replicas, a rate of counters, or a judge; those
 from pinchpoint.sources.engine.epoch import EpochTracker
 from pinchpoint.sources.engine.fingerprint import kind_in
 from pinchpoint.sources.engine.kinds import KINDS
-from pinchpoint.sources.engine.reading import reading_from_body
+from pinchpoint.sources.engine.reading import as_kind, reading_from_body
 from pinchpoint.sources.engine.scrape import EngineScraper
 from pinchpoint.sources.engine.settings import EngineSettings, EngineSourceSettings, SloSettings
 
@@ -18,6 +18,7 @@ __all__ = [
     "EngineSourceSettings",
     "EpochTracker",
     "SloSettings",
+    "as_kind",
     "kind_in",
     "reading_from_body",
 ]

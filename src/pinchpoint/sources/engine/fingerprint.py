@@ -4,7 +4,7 @@ import re
 
 from pinchpoint.snapshot import Reason
 from pinchpoint.sources.engine.exposition import Families, Sample
-from pinchpoint.sources.engine.kinds import AUTO, KINDS, EngineKind
+from pinchpoint.sources.engine.kinds import AUTO, KINDS, EngineKind, dynamo, trtllm
 from pinchpoint.sources.http import SourceError
 
 # The colon is not safe everywhere: Ray and OpenMetrics' "escaping=underscores" replace it, Ray also prefixes.
@@ -41,10 +41,24 @@ def fold(name: str) -> str:
 
 def folded(families: Families) -> Families:
     """The same exposition with every name in its one spelling."""
+    names = {name: fold(name) for name in families.names}
+    every = frozenset(names.values())
+    if not any(kind.speaks_in(every) for kind in KINDS.values()):
+        names = _unhidden(every, names)
     samples: dict[str, tuple[Sample, ...]] = {}
     for name, found in families.samples.items():
-        samples[fold(name)] = samples.get(fold(name), ()) + found
-    return Families(samples, frozenset(fold(name) for name in families.declared), families.malformed_lines)
+        samples[names[name]] = samples.get(names[name], ()) + found
+    return Families(samples, frozenset(names[name] for name in families.declared), families.malformed_lines)
+
+
+def _unhidden(every: frozenset[str], names: dict[str, str]) -> dict[str, str]:
+    """Names without an engine's mark: those of a TensorRT-LLM before 2026, or with a prefix chosen for Dynamo."""
+    if trtllm.is_old(every):
+        return {name: trtllm.prefixed(folded) for name, folded in names.items()}
+    prefix = dynamo.own_prefix(every)
+    if prefix is not None:
+        return {name: folded.replace(prefix, dynamo.PREFIX, 1) for name, folded in names.items()}
+    return names
 
 
 def kind_in(body: bytes) -> str:
@@ -66,11 +80,11 @@ def recognise(families: Families, said: str = AUTO) -> EngineKind:
     names = families.names
     _refuse_what_is_no_engine(families)
     expected = KINDS.get(said)
+    found = next((kind for kind in KINDS.values() if kind.speaks_in(names)), None)
+    if found is not None and (expected is None or expected.passes_on):
+        return found
     if expected is not None and expected.speaks_in(names):
         return expected
-    found = next((kind for kind in KINDS.values() if kind.speaks_in(names)), None)
-    if expected is None and found is not None:
-        return found
     if expected is not None and expected.lazy and not names:
         return expected
     if expected is not None and found is not None:

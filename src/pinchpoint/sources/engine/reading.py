@@ -18,7 +18,7 @@ def reading_from_body(target: EngineTarget, body: bytes, content_type: str | Non
     kind = recognise(families, target.facts.kind or AUTO)
     told = kind.read(families, target.facts)
     malformed = families.malformed_lines
-    return EngineReading(
+    reading = EngineReading(
         engine=target.engine,
         at=at,
         replicas=told.replicas,
@@ -31,6 +31,17 @@ def reading_from_body(target: EngineTarget, body: bytes, content_type: str | Non
         warnings=told.warnings + ((f"{malformed} malformed lines skipped",) if malformed else ()),
         unavailable=told.unavailable,
     )
+    return as_kind(reading, kind)
+
+
+def as_kind(reading: EngineReading, kind: EngineKind) -> EngineReading:
+    """``reading`` with what is known of every engine of this kind."""
+    return replace(
+        reading,
+        facts=replace(reading.facts, kind=kind.name),
+        tokens_at_end=kind.tokens_at_end,
+        running_lag_seconds=kind.running_lag_seconds,
+    )
 
 
 def _facts(
@@ -41,7 +52,6 @@ def _facts(
     caching, share = printed.enable_prefix_caching, printed.gpu_memory_utilization
     corrected = replace(
         said,
-        kind=kind.name,
         enable_prefix_caching=said.enable_prefix_caching if caching is None else caching,
         gpu_memory_utilization=said.gpu_memory_utilization if share is None else share,
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, Reason
-from pinchpoint.sources.engine import EpochTracker, reading_from_body
+from pinchpoint.sources.engine import KINDS, EpochTracker, as_kind, reading_from_body
 from pinchpoint.sources.http import SourceError
 from pinchpoint.sources.recording.failure import RecordingError
 from pinchpoint.sources.recording.files import read_bytes
@@ -74,7 +74,7 @@ def read_engine(
             if stamp and stamp.absent:
                 return Absence(f"engine/{target.engine}", stamp.absent, stamp.detail, at)
             reading = epochs.stamp(reading_from_body(target, body, None, at))
-            return replace(reading, facts=replace(reading.facts, kind=said or reading.facts.kind))
+            return as_kind(reading, KINDS[said]) if said in KINDS else reading
         except SourceError as error:
             return Absence(f"engine/{target.engine}", error.reason, f"{files[step].name}: {error.detail}", at)
 

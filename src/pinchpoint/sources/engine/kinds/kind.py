@@ -7,6 +7,23 @@ from pinchpoint.snapshot import EngineFacts, FrontendReading, Reason, ReplicaRea
 from pinchpoint.sources.engine.exposition import Families
 
 FIELDS = frozenset(each.name for each in fields(ReplicaReading)) - {"replica", "model"}
+# What a verdict is made of: that a kind does not expose one of these is worth telling.
+JUDGED_BY = frozenset(
+    {
+        "requests_running",
+        "requests_waiting",
+        "kv_cache_usage_ratio",
+        "kv_cache_capacity_tokens",
+        "preemptions_total",
+        "prompt_tokens_total",
+        "generation_tokens_total",
+        "prefix_cache_hits_total",
+        "ttft_seconds",
+        "inter_token_seconds",
+        "queue_seconds",
+        "iteration_tokens",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +48,9 @@ class EngineKind:
     may fill: the others it never exposes, whatever its flags. ``paths`` are where its exposition is, the likeliest
     first. ``facts`` are what it prints of its own configuration. ``remedy`` is what to do when its families are not
     there. ``lazy``: its families begin with the first request, so that an empty exposition is a server that waits for
-    one.
+    one. ``passes_on``: what it exposes may be another engine's own, and then is of that kind. ``dies_by_health``: a 503
+    of its /health means that the engine behind it is dead, and not that it is busy. ``tokens_at_end`` and
+    ``running_lag_seconds`` as in ``EngineReading``. ``asked_every_seconds``: it bears no more scrapes than that.
     """
 
     name: str
@@ -43,9 +62,15 @@ class EngineKind:
     paths: tuple[str, ...] = ("/metrics",)
     remedy: str = "check port and metrics_path"
     lazy: bool = False
+    passes_on: bool = False
+    dies_by_health: bool = False
+    tokens_at_end: bool = False
+    running_lag_seconds: float = 0.0
+    asked_every_seconds: float = 1.0
 
     @property
     def not_exposed(self) -> frozenset[str]:
+        """Fields that no release of it has."""
         return FIELDS - self.says
 
     def speaks_in(self, names: frozenset[str]) -> bool:

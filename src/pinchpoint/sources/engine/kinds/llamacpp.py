@@ -1,7 +1,8 @@
 """llama.cpp's server: tools/server's README. No KV usage since May 2025, no latency histogram, no queue time.
 
 Its averages (``*_seconds`` gauges, ``n_busy_slots_per_decode``) are over the lifetime or since the last scrape by
-anybody, and tokens are counted when a request ends: neither is read as a rate.
+anybody, and not read as rates. Tokens are counted when a request ends; its decode steps show progress before. Scraping
+has side effects: it keeps a server from going to sleep, and in router mode loads a model. See ``care``.
 """
 
 from pinchpoint.sources.engine.kinds.kind import EngineKind
@@ -16,6 +17,7 @@ TABLE = Table(
         "kv_cache_usage_ratio": Term(Kind.RATIO, ("llamacpp:kv_cache_usage_ratio",)),
         "prompt_tokens_total": Term(Kind.COUNTER, ("llamacpp:prompt_tokens",)),
         "prefix_cache_hits_total": Term(Kind.COUNTER, ("llamacpp:prompt_tokens_cached",)),
+        "steps_total": Term(Kind.COUNTER, ("llamacpp:n_decode",)),
         "generation_tokens_total": Term(Kind.COUNTER, ("llamacpp:tokens_predicted",)),
     },
 )
@@ -27,4 +29,5 @@ KIND = EngineKind(
     says=TABLE.says,
     read=TABLE.read,
     remedy="start llama-server with --metrics",
+    asked_every_seconds=5.0,
 )

@@ -4,15 +4,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pinchpoint.snapshot import EngineFacts, ReplicaReading
+from pinchpoint.snapshot import EngineFacts, Reason, ReplicaReading
 from pinchpoint.sources.engine.exposition import Families
-from pinchpoint.sources.engine.kinds.kind import Translation
+from pinchpoint.sources.engine.kinds.kind import JUDGED_BY, Translation
 from pinchpoint.sources.engine.vocabulary import Layout, Term, Value, Warn, read_fields
 
 MAX_REPLICAS = 1024
 MAX_WARNINGS = 16
 
 Derived = Mapping[str, Mapping[str, Value]]  # by replica: fields
+WHOLE = "all"  # the replica of what is said of the server as a whole, beside what is said of each
 
 
 def _nothing(_families: Families, _warn: Warn) -> Derived:
@@ -24,7 +25,10 @@ ONE_REPLICA = Layout(lambda _labels: "0")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One engine's vocabulary. ``derived`` fills fields that no single name holds, where no term has filled them."""
+    """One engine's vocabulary. ``derived`` fills fields that no single name holds, where no term has filled them.
+
+    Where the layout names no replica (``""``), it is the only one, or else the server as a whole.
+    """
 
     terms: Mapping[str, Term]
     layout: Layout = ONE_REPLICA
@@ -43,9 +47,10 @@ class Table:
         for replica, more in self.derived(families, found.warn).items():
             own = fields.setdefault(replica, {})
             own.update({name: value for name, value in more.items() if name not in own})
+        models = self._models(families)
+        _place_whole(fields, models)
         if len(fields) > MAX_REPLICAS:
             found.warn(f"{len(fields)} replicas, only {MAX_REPLICAS} are read")
-        models = self._models(families)
         replicas = tuple(
             ReplicaReading(replica=name, model=models.get(name), **fields[name])
             for name in sorted(fields, key=natural)[:MAX_REPLICAS]
@@ -53,7 +58,7 @@ class Table:
         return Translation(
             replicas=replicas or (ReplicaReading(),),
             warnings=tuple(found.warnings)[:MAX_WARNINGS],
-            unavailable=found.unavailable,
+            unavailable=dict.fromkeys(sorted(JUDGED_BY - self.says), Reason.NOT_EXPOSED) | found.unavailable,
         )
 
     def _models(self, families: Families) -> dict[str, str]:
@@ -64,6 +69,15 @@ class Table:
                 if model and model != "undefined":
                     models.setdefault(self.layout.replica_of(sample.labels), model)
         return models
+
+
+def _place_whole(fields: dict[str, dict[str, Any]], models: dict[str, str]) -> None:
+    whole, model = fields.pop("", None), models.pop("", None)
+    if whole:
+        one = next(iter(fields)) if len(fields) == 1 else WHOLE if fields else "0"
+        fields[one] = whole | fields.get(one, {})
+    for replica in fields if model is not None else ():
+        models.setdefault(replica, str(model))
 
 
 def natural(replica: str) -> tuple[int, str]:

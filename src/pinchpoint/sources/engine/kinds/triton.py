@@ -8,10 +8,10 @@ backend), of the busiest. Triton has no histogram of latency but the first respo
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pinchpoint.snapshot import EngineFacts, Histogram
+from pinchpoint.snapshot import EngineFacts, Histogram, Reason
 from pinchpoint.sources.engine.exposition import Families, Sample
 from pinchpoint.sources.engine.kinds import vllm
-from pinchpoint.sources.engine.kinds.kind import EngineKind, Replicas
+from pinchpoint.sources.engine.kinds.kind import JUDGED_BY, EngineKind, Translation
 from pinchpoint.sources.engine.kinds.table import Derived, Table, gauges
 from pinchpoint.sources.engine.vocabulary import Kind, Layout, Term, Value, Warn, read_term
 
@@ -57,16 +57,19 @@ TABLE = Table(
     terms={
         "requests_running": Term(Kind.GAUGE, (_REQUESTS,), where=("request_type", "active")),
         "requests_waiting": Term(Kind.GAUGE, (_REQUESTS,), where=("request_type", "waiting")),
+        "steps_total": Term(Kind.GAUGE, ("nv_trt_llm_general_metrics",), where=("general_type", "iteration_counter")),
         "prompt_tokens_total": Term(Kind.COUNTER, ("nv_llm_input_token_len_sum",)),
         "generation_tokens_total": Term(Kind.COUNTER, ("nv_llm_output_token_len_sum",)),
     },
 )
 
 
-def _read(families: Families) -> Replicas:
+def _read(families: Families, said: EngineFacts) -> Translation:
     if vllm.KIND.speaks_in(families.names):
-        return vllm.KIND.read(families)
-    return TABLE.read(_of_the_model(families))
+        told = vllm.KIND.read(families, said)
+        silent = {n for n in JUDGED_BY if all(getattr(replica, n) is None for replica in told.replicas)}
+        return replace(told, unavailable={**dict.fromkeys(sorted(silent), Reason.NOT_EXPOSED), **told.unavailable})
+    return TABLE.read(_of_the_model(families), said)
 
 
 def _of_the_model(families: Families) -> Families:

@@ -90,5 +90,6 @@ KIND = EngineKind(
     read=TABLE.read,
     facts=_facts,
     paths=("/prometheus/metrics", "/metrics"),
+    tokens_at_end=True,
     remedy="set return_perf_metrics and enable_iter_perf_stats in trtllm-serve's configuration",
 )

@@ -165,5 +165,6 @@ KIND = EngineKind(
     says=frozenset(VOCABULARY) | {"awake", "sleep_level", "kv_cache_capacity_tokens"},
     read=read,
     facts=_facts,
+    dies_by_health=True,
     remedy="start vLLM without --disable-log-stats; check port and metrics_path",
 )

@@ -72,6 +72,7 @@ VOCABULARY: Mapping[str, Term] = {
     "request_preemptions": _histogram("vllm:request_num_preemptions"),
     # A histogram in spite of its name.
     "iteration_tokens": _histogram("vllm:iteration_tokens_total"),
+    "steps_total": _counter("vllm:engine_steps"),  # a recording's word for other engines' steps
     "speculative_drafts_total": _counter("vllm:spec_decode_num_drafts"),
     "speculative_draft_tokens_total": _counter("vllm:spec_decode_num_draft_tokens"),
     "speculative_accepted_tokens_total": _counter("vllm:spec_decode_num_accepted_tokens"),
