@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Self
 
 _SERVER = """
-import http.server, json, os, subprocess, sys, time, urllib.parse
+import http.server, os, re, subprocess, sys, time
 given = dict(zip(sys.argv, sys.argv[1:]))
-body = open(os.environ["FAKE_BODY"], "rb").read()
+body, began = open(os.environ["FAKE_BODY"], "rb").read(), time.time()
+def now(): return re.sub(rb"\\{\\{(\\d+)\\}\\}", lambda m: str(int(int(m[1]) * (time.time() - began))).encode(), body)
+MODELS = b'{"data": [{"id": "m", "parent": null, "max_model_len": 2048}]}'
 children = [subprocess.Popen([title, "600"], executable=os.path.join(os.environ["FAKE_TITLES"], title))
             for title in os.environ["FAKE_CHILDREN"].split()]
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def do_GET(self):
-        answers = {"/metrics": body, "/health": b"", "/version": b'{"version": "0.32.0"}'}
+        answers = {"/metrics": now(), "/health": b"", "/version": b'{"version": "0.32.0"}', "/v1/models": MODELS}
         text = answers.get(self.path)
         self.send_response(200 if text is not None else 404)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
@@ -46,8 +48,8 @@ def free_port() -> int:
 class EngineProcess:
     """``python -m vllm.entrypoints.openai.api_server --port N …``, with children of the given titles.
 
-    Each child is a real process of that name (``exec -a``), which does nothing. Serves ``body`` at /metrics; its output
-    is a file. For the length of a ``with``.
+    Each child is a real process of that name (``exec -a``), which does nothing. Serves ``body`` at /metrics, where
+    ``{{7}}`` is a counter that grows by 7 a second; its output is a file. For the length of a ``with``.
     """
 
     def __init__(

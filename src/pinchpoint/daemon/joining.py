@@ -103,7 +103,8 @@ class Joiner:
     def _with_gpus(
         self, reading: EngineReading, target: EngineTarget, process: EngineProcess | None, last: _Join | None
     ) -> EngineReading:
-        gpus = target.gpus or self._of_process(process, last) or self._of_pod(target)
+        silent = self._silent(process, last)
+        gpus = target.gpus or self._of_process(process, silent) or self._of_pod(target)
         if not gpus:
             return reading
         named = {gpu.name for gpu in self._world.gpus if gpu.gpu in gpus and gpu.name}
@@ -114,26 +115,34 @@ class Joiner:
             reading,
             facts=facts,
             gpus=gpus,
-            gpus_by_replica=self._by_replica(reading, gpus, process),
+            gpus_by_replica=self._by_replica(reading, gpus, process, silent),
             warnings=(*reading.warnings, *self._sharers(reading.engine, gpus, process)),
         )
 
-    def _of_process(self, process: EngineProcess | None, last: _Join | None) -> tuple[str, ...]:
-        """Those that its processes are on. One that no longer tells, because it is lost, stays the engine's."""
-        if process is None:
-            return ()
-        seen = set(gpus_of_process_tree(process.pids, self._world.gpus))
-        if last and last.process and last.process.pid == process.pid:
-            telling = {gpu for gpu, _, _, pids in self._world.on_gpus if pids is not None}
-            seen |= set(last.joined.gpus) - telling
-        return tuple(sorted(seen, key=lambda gpu: (len(gpu), gpu)))
+    def _silent(self, process: EngineProcess | None, last: _Join | None) -> Mapping[str, str]:
+        """GPUs that were the same run's and tell no process now, lost perhaps: they stay the engine's. Each with its
+        replica."""
+        if not (process and process.pid and last and last.process and last.process.pid == process.pid):
+            return {}
+        telling = {gpu for gpu, _, _, pids in self._world.on_gpus if pids is not None}
+        was = last.joined.gpus_by_replica
+        return {gpu: replica for replica, gpus in was.items() for gpu in gpus if gpu not in telling}
+
+    def _of_process(self, process: EngineProcess | None, silent: Iterable[str]) -> tuple[str, ...]:
+        """Those that its processes are on, or were when last they told."""
+        seen = gpus_of_process_tree(process.pids, self._world.gpus) if process else ()
+        return tuple(sorted({*seen, *silent}, key=_natural))
 
     def _of_pod(self, target: EngineTarget) -> tuple[str, ...]:
         pod, namespace = target.labels.get("pod", ""), target.labels.get("namespace", "")
         return gpus_of_pod(namespace, pod, self._world.pods, self._world.gpus) if pod and namespace else ()
 
     def _by_replica(
-        self, reading: EngineReading, gpus: tuple[str, ...], process: EngineProcess | None
+        self,
+        reading: EngineReading,
+        gpus: tuple[str, ...],
+        process: EngineProcess | None,
+        silent: Mapping[str, str],
     ) -> Mapping[str, tuple[str, ...]]:
         names = [replica.replica for replica in reading.replicas]
         if len(names) == 1:
@@ -141,6 +150,9 @@ class Joiner:
         facts = reading.facts
         titled = process.pids_by_replica if process else {}
         told = split_by_process(gpus, {name: titled[name] for name in names if name in titled}, self._world.gpus)
+        for gpu, replica in silent.items():
+            if replica and gpu in gpus:
+                told[replica] = tuple(sorted((*told.get(replica, ()), gpu), key=_natural))
         if not told and facts.tensor_parallel_size:
             told = split_evenly(gpus, names, facts.tensor_parallel_size * (facts.pipeline_parallel_size or 1))
         rest = tuple(gpu for gpu in gpus if not any(gpu in own for own in told.values()))
@@ -159,3 +171,8 @@ class Joiner:
             who = sorted({f"engine {others[pid]}" if pid in others else f"process {pid}" for pid in strangers})
             found.append(f"GPU {gpu.gpu} is shared with {', '.join(who[:MAX_SHARERS])}")
         return found
+
+
+def _natural(gpu: str) -> tuple[int, str]:
+    """Sort key that puts GPU 2 before GPU 10."""
+    return (len(gpu), gpu)
