@@ -1,9 +1,9 @@
 # Each target makes its own virtual environment (.venv) first. See README.md.
-.PHONY: demo run test soak fuzz bench check lock help
+.PHONY: demo run test test-vllm soak fuzz bench check lock help
 .DEFAULT_GOAL := help
 
 help:  ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 demo:  ## everything on a simulated node: http://127.0.0.1:10770
 	@.ci/python requirements.lock
@@ -17,6 +17,10 @@ test:  ## all tests, the real Prometheus, Alertmanager, VictoriaMetrics and Chro
 	@.ci/packages
 	@.ci/python requirements.lock requirements-dev.lock
 	.venv/bin/pytest $(ARGS)
+
+test-vllm:  ## a real vLLM on the CPU through idle, moderate, KV-saturated and slot-limited (docs/vllm-real.md); 2.5 GB
+	@.ci/python requirements.lock requirements-dev.lock
+	.venv/bin/python -m tests.real_vllm $(ARGS)
 
 soak:  ## the GPU source through every mishap, 200,000 cycles
 	@.ci/packages

@@ -192,7 +192,7 @@ def test_a_folder_to_record_into_that_holds_something_is_refused_in_one_sentence
 def test_each_example_of_a_help_stands_on_its_own_line() -> None:
     lines = [line.strip() for line in pinchpoint("diagnose", "--help").stdout.splitlines()]
     examples = [line for line in lines if line.startswith("pinchpoint")]
-    assert len(examples) == 2
+    assert len(examples) == 3
     assert all(example.count("pinchpoint") == 1 for example in examples)
 
 

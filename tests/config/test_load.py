@@ -285,3 +285,25 @@ def test_every_setting_says_what_it_means() -> None:
         return found
 
     assert undocumented(Settings, "") == []
+
+
+def test_two_lists_of_engines_with_one_name_and_what_can_t_be_a_list_are_mistakes(tmp_path: Path) -> None:
+    files = "[{name: fleet, paths: [/a.json]}, {name: fleet, paths: [/b.json]}, {name: c, paths: [c.json]}]"
+    text = f"discovery:\n  files: {files}\n  http: [{{name: fleet, url: 'cmdb/engines'}}]\n  shard: 4/4\n"
+    found = mistakes(write(tmp_path, text))
+    for said in (
+        "discovery.files.1.name: 'fleet' is given twice",
+        "discovery.files.2.paths.0: is no absolute path that ends in .json, .yml, .yaml",
+        "discovery.http.0.url: is no http:// or https:// URL with a host; write it like http://cmdb:8080/engines",
+        "discovery.shard: '4/4' is no shard; the first of N (at most 1000) is 0/N, the last is 3/4",
+    ):
+        assert any(said in message for message in found), found
+    assert len(found) == 4
+
+
+def test_a_probe_may_name_an_engine_that_a_list_will_bring(tmp_path: Path) -> None:
+    probe = "{name: p, url: 'http://b:1', engine: b}"
+    engines = f"engines: {{targets: [{{name: a, url: 'http://a:1'}}]}}\nprobes: {{targets: [{probe}]}}\n"
+    assert "names no configured engine" in mistakes(write(tmp_path, engines))[0]
+    listed = "discovery: {files: [{name: fleet, paths: [/a.json]}]}\n"
+    assert load(write(tmp_path, engines + listed), environment={}).discovery.uses_lists

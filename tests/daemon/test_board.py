@@ -63,7 +63,7 @@ def test_an_engine_that_was_never_scraped_is_starting(board: Board) -> None:
 
 
 def test_a_scrape_is_shown_until_it_is_stale(board: Board) -> None:
-    limit = Settings().engines.stale_after_seconds
+    limit = Settings().engines.fresh_for_seconds
     board.put_engine("chat", scrape(10.0), 0.02)
     assert board.snapshot(10.0 + limit, 0.0)[0].engines == (scrape(10.0),)
     snapshot, _ = board.snapshot(10.1 + limit, 0.0)
@@ -98,7 +98,7 @@ def test_an_absence_counts_from_the_first_failure_whatever_its_reasons(board: Bo
 
 def test_a_failure_after_a_reading_grew_stale_counts_from_that_reading(board: Board) -> None:
     board.put_engine("chat", scrape(10.0), 0.02)
-    late = 11.0 + Settings().engines.stale_after_seconds
+    late = 11.0 + Settings().engines.fresh_for_seconds
     board.put_engine("chat", Absence("engine/chat", Reason.TIMEOUT, "no answer", late), 4.0)
     absence = board.snapshot(late, 0.0)[0].absence("engine/chat")
     assert absence is not None

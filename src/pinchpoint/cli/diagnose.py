@@ -24,6 +24,12 @@ def diagnose(
         typer.Option(min=0.01, help="Seconds between the recording's scrapes. Default: as its meta.json says, else 1."),
     ] = None,
     seconds: Annotated[float, typer.Option(min=5, max=3600, help="How long to watch.")] = 20.0,
+    bearer_token_file: Annotated[
+        Path | None, typer.Option(help="File with the bearer token that the URLs ask for.")
+    ] = None,
+    ca_file: Annotated[
+        Path | None, typer.Option(help="Authority that signed the URLs' certificates, PEM, instead of the system's.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Name the bottleneck, with evidence, what is missing and what to do.
@@ -33,13 +39,17 @@ def diagnose(
     \b
     Examples:
       pinchpoint diagnose http://127.0.0.1:8000 --seconds 30
+      pinchpoint diagnose https://chat.example:8443 --ca-file ca.pem --bearer-token-file token
       pinchpoint diagnose --replay recording/ --json
     """
     from pinchpoint.cli.answer import print_answer
 
     if replay is not None and urls:
         fail("give URLs to watch or --replay, not both")
-    answer = _replayed(replay, step) if replay is not None else _watched(urls or [], seconds)
+    if (bearer_token_file or ca_file) and not urls:
+        fail("--bearer-token-file and --ca-file are for the URLs that are given; give one")
+    access: dict[str, Any] = {"bearer_token_file": bearer_token_file, "tls": {"ca_file": ca_file}}
+    answer = _replayed(replay, step) if replay is not None else _watched(urls or [], seconds, access)
     if as_json:
         print(json.dumps(answer, indent=2))
     else:
@@ -74,13 +84,13 @@ def _replayed(folder: Path, step: float | None) -> dict[str, Any]:
     }
 
 
-def _watched(urls: list[str], seconds: float) -> dict[str, Any]:
+def _watched(urls: list[str], seconds: float, access: dict[str, Any]) -> dict[str, Any]:
     from pinchpoint.cli.answer import answer_of, findings_of
     from pinchpoint.cli.topology import topology_of
     from pinchpoint.cli.watch import watch
     from pinchpoint.diagnosis import Thresholds, judge_recording
 
-    targets, snapshots = asyncio.run(watch(urls, seconds))
+    targets, snapshots = asyncio.run(watch(urls, seconds, access))
     if not targets:
         fail("no engine found on loopback; start one, or name its URL: pinchpoint diagnose http://HOST:PORT")
     thresholds = Thresholds()

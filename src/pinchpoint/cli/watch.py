@@ -3,7 +3,8 @@
 import asyncio
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from pydantic import ValidationError
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TimeRemainingColumn
 from pinchpoint.cli.exits import fail, fail_over
 from pinchpoint.config import ConfigError, load
 from pinchpoint.daemon.board import Board
+from pinchpoint.daemon.finding import QUESTIONS
 from pinchpoint.daemon.node import this_node
 from pinchpoint.snapshot import EngineTarget, Snapshot
 from pinchpoint.sources.discovery import find_engines
@@ -23,9 +25,14 @@ from pinchpoint.sources.process import ProcessFinder
 STEP_SECONDS = 1.0
 
 
-async def watch(urls: Sequence[str], seconds: float) -> tuple[Sequence[EngineTarget], list[Snapshot]]:
-    """The engines behind ``urls``, or those found on loopback, and a snapshot of every second. No engine: nothing."""
-    given = tuple(map(_target, urls))
+async def watch(
+    urls: Sequence[str], seconds: float, access: Mapping[str, Any]
+) -> tuple[Sequence[EngineTarget], list[Snapshot]]:
+    """The engines behind ``urls``, or those found on loopback, and a snapshot of every second. No engine: nothing.
+
+    ``access`` holds the settings of ``AccessSettings`` that let us in at ``urls``.
+    """
+    given = tuple(_target(url, access) for url in urls)
     try:
         settings = load()
     except ConfigError as error:
@@ -33,7 +40,7 @@ async def watch(urls: Sequence[str], seconds: float) -> tuple[Sequence[EngineTar
     node = this_node(settings)
     board = Board(settings, node.gpus)
     async with HttpClient() as client:
-        targets = given or await find_engines(client.session)
+        targets = given or await find_engines(client.session, questions=QUESTIONS)
         if not targets:
             return (), []
         board.expect_engines(targets, time.monotonic())
@@ -47,9 +54,10 @@ async def watch(urls: Sequence[str], seconds: float) -> tuple[Sequence[EngineTar
             await asyncio.to_thread(node.gpus.stop)
 
 
-def _target(url: str) -> EngineTarget:
+def _target(url: str, access: Mapping[str, Any]) -> EngineTarget:
+    name = url.rpartition("://")[2].rstrip("/")[:100] or "engine"
     try:
-        return EngineSettings(name=url.rpartition("://")[2].rstrip("/")[:100] or "engine", url=url).target()
+        return EngineSettings(name=name, url=url, **access).target()
     except ValidationError as error:
         fail_over(url, error)
 

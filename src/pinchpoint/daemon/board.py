@@ -93,7 +93,7 @@ class Board:
         """An absence that goes on counts from where it began, not from the latest attempt."""
         if isinstance(outcome, EngineReading):
             return outcome
-        stale = outcome.at - last.at > self.settings.engines.stale_after_seconds
+        stale = outcome.at - last.at > self.settings.engines.fresh_for_seconds
         return replace(outcome, at=last.at) if stale or isinstance(last, Absence) else outcome
 
     def put_probe(self, reading: ProbeReading, duration: float) -> None:
@@ -158,10 +158,11 @@ class Board:
         if self._processes:
             names.append("process")
         reports = [self._report(name, up=name in up, unix_offset=unix_offset) for name in sorted(names)]
-        return snapshot, (self._gpus.report(now), *reports, *self.found.sources(unix_offset))
+        gpu = self._gpus.report(now)
+        return snapshot, (*((gpu,) if gpu else ()), *reports, *self.found.sources(unix_offset))
 
     def _fresh_engines(self, now: float) -> tuple[tuple[EngineReading, ...], tuple[Absence, ...]]:
-        limit = self.settings.engines.stale_after_seconds
+        limit = self.settings.engines.fresh_for_seconds
         readings: list[EngineReading] = []
         absences: list[Absence] = []
         for name in sorted(self._engines):

@@ -13,19 +13,24 @@ from pinchpoint.config import Settings
 from pinchpoint.scheduler import Scheduler
 from pinchpoint.snapshot import EngineTarget, Reason
 from pinchpoint.sources.discovery import (
+    DiscoverySettings,
     Finder,
     Finding,
     Found,
     Ground,
     LoopbackFinder,
     Opening,
+    Question,
     Watcher,
     openings,
 )
-from pinchpoint.sources.engine import EngineSettings
+from pinchpoint.sources.engine import KINDS, EngineSettings, kind_in
 from pinchpoint.sources.http import SourceError
 
 log = structlog.get_logger(__name__)
+
+# What a port of this host is asked, whatever engine it may be.
+QUESTIONS = tuple(Question(path, kind_in) for path in sorted({path for kind in KINDS.values() for path in kind.paths}))
 
 WATCH_AGAIN_SECONDS = 30.0  # after a defect
 
@@ -51,8 +56,8 @@ class Discoverer:
         wanted = openings(settings.discovery, self._ground)
         if settings.discovery.looks_on_loopback(len(settings.engines.targets)):
             seconds = settings.discovery.interval_seconds
-            only = settings.discovery.model_copy(update={"files": (), "http": (), "shard": None})
-            wanted[LoopbackFinder.name] = Opening(only, partial(self._loopback, seconds))
+            alone = DiscoverySettings(interval_seconds=seconds)  # the lists' settings are not its own
+            wanted[LoopbackFinder.name] = Opening(alone, partial(self._loopback, seconds))
         for name in [name for name, opening in self._open.items() if not _same(opening, wanted.get(name))]:
             del self._open[name]
             self._end(name)

@@ -33,7 +33,7 @@ def gpu_switch(gpus: GpuSourceLike, settings: Settings, clock: Callable[[], floa
 
     async def pause() -> tuple[bool, str]:
         if not isinstance(gpus, HoldsDriver):
-            return False, "these GPUs are simulated: there is no driver to let go of"
+            return False, "there is no driver to let go of: these GPUs are simulated, or gpu.enabled is false"
         log.info("a pause of the GPUs is asked for")
         gpus.pause()
         limit = clock() + patience
@@ -48,7 +48,7 @@ def gpu_switch(gpus: GpuSourceLike, settings: Settings, clock: Callable[[], floa
 
     async def resume() -> tuple[bool, str]:
         if not isinstance(gpus, HoldsDriver):
-            return False, "these GPUs are simulated: there is no driver to take again"
+            return False, "there is no driver to take again: these GPUs are simulated, or gpu.enabled is false"
         log.info("the GPUs are resumed")
         gpus.resume()
         return True, "resumed: NVML is being started"

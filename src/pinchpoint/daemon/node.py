@@ -17,9 +17,9 @@ class GpuSourceLike(Protocol):
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
-    def readings(self, now: float) -> tuple[tuple[GpuReading, ...], tuple[Absence, ...]]: ...
-    def report(self, now: float) -> SourceReport: ...
-    def calls(self, now: float) -> NvmlCalls: ...
+    def readings(self, now: float, /) -> tuple[tuple[GpuReading, ...], tuple[Absence, ...]]: ...
+    def report(self, now: float, /) -> SourceReport | None: ...
+    def calls(self, now: float, /) -> NvmlCalls: ...
     @property
     def gpus_expected(self) -> int | None: ...
     @property
@@ -28,6 +28,28 @@ class GpuSourceLike(Protocol):
     def outdated(self) -> bool: ...
     @property
     def links(self) -> tuple[PeerLink, ...]: ...
+
+
+class NoGpus:
+    """GPUs that nobody wants to know of: nothing is observed, and nothing is missed."""
+
+    gpus_expected: int | None = None
+    gpus_visible: int | None = None
+    outdated = False
+    links: tuple[PeerLink, ...] = ()
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def readings(self, _: float) -> tuple[tuple[GpuReading, ...], tuple[Absence, ...]]:
+        return (), ()
+
+    def report(self, _: float) -> None:
+        return None
+
+    def calls(self, _: float) -> NvmlCalls:
+        return NvmlCalls()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,4 +61,5 @@ class Node:
 
 def this_node(settings: Settings) -> Node:
     """The machine that the daemon runs on. Calls nothing of NVML yet."""
-    return Node(gpus=GpuSource(settings.gpu), host=HostSource().read)
+    gpus = GpuSource(settings.gpu) if settings.gpu.enabled else NoGpus()
+    return Node(gpus=gpus, host=HostSource().read)

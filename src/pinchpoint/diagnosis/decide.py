@@ -66,6 +66,7 @@ def _confidence(verdict: Judgement, rival: float, signals: Signals, thresholds: 
     - to 0.95 where scores were weighed: an inference is never certain, as a gate may be;
     - to half when the runner-up is as good, not at all when it is 0.4 behind;
     - by a tenth for each missing signal of the class, to 0.6 at most;
+    - to 0.7 where the engine's counts are known to contradict each other;
     - to half at the fewest scrapes, not at all from ``full_scrapes`` (what one tick can tell is not reduced).
     """
     score = min(verdict.score or 0.0, 1.0 if verdict.gate else 0.95)
@@ -73,4 +74,5 @@ def _confidence(verdict: Judgement, rival: float, signals: Signals, thresholds: 
     known = max(0.6, 1.0 - 0.1 * len(verdict.missing))
     at_once = verdict.bottleneck in (Bottleneck.NO_DATA, Bottleneck.SLEEPING)
     amount = 1.0 if at_once else 0.5 + 0.5 * ramp(signals.load.scrapes, 0.0, thresholds.full_scrapes)
-    return round(score * margin * known * amount, 4)
+    trust = 0.7 if signals.doubtful and not at_once else 1.0
+    return round(score * margin * known * amount * trust, 4)

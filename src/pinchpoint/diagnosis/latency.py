@@ -53,6 +53,8 @@ def latency_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Lat
     )
     ttft = judged.of if judged else None
     inter_token = observed(every, lambda replica: replica.inter_token_seconds)
+    if inter_token is None:  # some engines say each request's mean alone, when it ends
+        inter_token = observed(every, lambda replica: replica.tpot_seconds)
     queue = _mean(observed(every, lambda replica: replica.queue_seconds))
     prefill = _mean(observed(every, lambda replica: replica.prefill_seconds))
     return Latency(

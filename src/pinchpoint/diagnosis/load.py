@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pinchpoint.diagnosis.moments import Moment, moment_of
+from pinchpoint.diagnosis.moments import Moment, moment_of, waiting_of
 from pinchpoint.diagnosis.rates import Histories, histories, known, last_rise, mean, observed, rate, ratio, total
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.snapshot import EngineReading, ReplicaReading
@@ -38,6 +38,7 @@ class Load:
     steps_per_second: float | None = None
     token_budget_share: float | None = None  # step_tokens over max_num_batched_tokens
     seconds_without_progress: float | None = None  # since a token counter last moved, at most the span
+    replicas_stuck: float | None = None  # that hold requests and have made no token for the tolerated time
     quiet_seconds: float | None = None  # since a request or a token was last seen, at most the span
 
     @property
@@ -77,7 +78,7 @@ def load_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Load:
     prompt, generation = _computed(every), rate(every, lambda replica: replica.generation_tokens_total)
     steps = observed(every, lambda replica: replica.iteration_tokens)
     step_tokens, step_count = (known(steps.mean), known(steps.count)) if steps else (None, None)
-    still = _seconds_without_progress(every, readings)
+    still = _seconds_without_progress(every, readings[0].at, readings[-1])
     peaks = [moment.kv for moment in moments if moment.kv is not None]
     return Load(
         scrapes=float(len(readings)),
@@ -105,18 +106,28 @@ def load_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Load:
         steps_per_second=ratio(step_count, span),
         token_budget_share=ratio(step_tokens, readings[-1].facts.max_num_batched_tokens),
         seconds_without_progress=still,
+        replicas_stuck=_stuck(every, readings[-1], thresholds),
         quiet_seconds=_quiet(moments, still),
     )
 
 
 def _computed(every: Histories) -> float | None:
-    """Prompt tokens computed per second: as the engine says, else all prompt tokens less those the prefix cache hit."""
+    """Prompt tokens computed per second: as the engine says, else all prompt tokens less what the prefix cache hit.
+
+    The share of hits is taken, not their number: old engines count blocks. Where requests are preempted some of them
+    count what is computed again as hits (vLLM issue 25780), so none are believed.
+    """
     computed = rate(every, lambda replica: replica.prompt_tokens_computed_total)
     if computed is not None:
         return computed
     prompt = rate(every, lambda replica: replica.prompt_tokens_total)
+    if prompt is None or rate(every, lambda replica: replica.preemptions_total):
+        return prompt
     hits = rate(every, lambda replica: replica.prefix_cache_hits_total)
-    return None if prompt is None else max(0.0, prompt - (hits or 0.0))
+    queries = rate(every, lambda replica: replica.prefix_cache_queries_total)
+    if queries is None:
+        return max(0.0, prompt - (hits or 0.0))
+    return prompt * (1.0 - min(1.0, ratio(hits, queries) or 0.0))
 
 
 def _started(every: Histories) -> float | None:
@@ -145,14 +156,30 @@ def _plateau(queued: Sequence[Moment], thresholds: Thresholds) -> float | None:
     return _share([count > 0 and count >= thresholds.slots_full_ratio * max(running) for count in running])
 
 
-def _seconds_without_progress(every: Histories, readings: Sequence[EngineReading]) -> float | None:
+def _seconds_without_progress(every: Histories, first: float, newest: EngineReading) -> float | None:
     told = [pick for pick in _TOKENS if any(pick(replica) is not None for h in every.values() for _, replica in h)]
     if not told:
         return None
     rises = [at for pick in told if (at := last_rise(every, pick)) is not None]
-    if not rises and readings[-1].tokens_at_end and _steps not in told:
+    if not rises and newest.tokens_at_end and _steps not in told:
         return None  # a request may run longer than is looked back
-    return readings[-1].at - max(rises, default=readings[0].at)
+    return newest.at - max(rises, default=first)
+
+
+def _stuck(every: Histories, newest: EngineReading, thresholds: Thresholds) -> float | None:
+    """Replicas that hold requests and stand still, whatever the others do."""
+    stuck = [
+        still >= thresholds.stall_seconds + (0.0 if waiting_of(history[-1][1]) else newest.running_lag_seconds)
+        for name, history in every.items()
+        if (still := _seconds_without_progress({name: history}, history[0][0], newest)) is not None
+        and history[-1][0] == newest.at
+        and _holds_requests(history[-1][1])
+    ]
+    return float(sum(stuck)) if stuck else None
+
+
+def _holds_requests(replica: ReplicaReading) -> bool:
+    return (known(replica.requests_running) or 0.0) + (waiting_of(replica) or 0.0) > 0
 
 
 def _quiet(moments: Sequence[Moment], still: float | None) -> float | None:

@@ -51,9 +51,12 @@ def moment_of(reading: EngineReading, thresholds: Thresholds) -> Moment:
 
 
 def waiting_of(replica: ReplicaReading) -> float | None:
-    """Requests that wait for capacity; every waiting request where the engine does not say why."""
+    """Requests that wait for capacity; every waiting request where the engine does not say why.
+
+    One that was swapped out to host memory waits for KV blocks too.
+    """
     capacity = known(replica.requests_waiting_by_reason.get("capacity"))
-    return capacity if capacity is not None else known(replica.requests_waiting)
+    return total([capacity if capacity is not None else replica.requests_waiting, replica.requests_swapped])
 
 
 def kv_is_full(replica: ReplicaReading, thresholds: Thresholds) -> bool | None:

@@ -28,6 +28,8 @@ class Signals:
     awake: bool | None = None
     running_lag_seconds: float = 0.0  # how long the count of running requests may outlast them
     not_exposed: frozenset[str] = frozenset()  # fields that this kind of engine has no metric for
+    doubtful: bool = False  # the counts of this setup are known to contradict each other
+    valueless: bool = False  # metrics are declared and have no value yet
     own_probes: float | None = None  # synthetic requests of ours that ended within the window; None: none are sent
     own_probe_targets: float | None = None  # ways in which they are sent: each may have one more in flight
     model_flops_utilization_ratio: float | None = None  # of the cards' dense bf16 peak, from public shapes and peaks
@@ -93,6 +95,8 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds) 
         awake=_awake(current),
         running_lag_seconds=current.running_lag_seconds,
         not_exposed=frozenset(name for name, why in current.unavailable.items() if why is Reason.NOT_EXPOSED),
+        doubtful=current.doubtful,
+        valueless=current.unavailable.get("requests_running") is Reason.STARTING,
         own_probes=float(sum(_ended(probe) >= readings[0].at for probe in probes)) if probes else None,
         own_probe_targets=float(len({probe.target for probe in probes})) if probes else None,
         model_flops_utilization_ratio=_flops_utilization(current, load),

@@ -76,7 +76,8 @@ class EngineReading:
     ``unavailable`` says why a field of the replicas is not known, where that has a cause worth telling: it is switched
     off in the engine, its value made no sense, or this kind of engine has no such metric. ``tokens_at_end``: its token
     counters move only when a request ends, so that one that stands still says nothing. ``running_lag_seconds``: how
-    long its count of running requests may outlast them.
+    long its count of running requests may outlast them. ``doubtful``: counts of this setup are known to contradict
+    each other, so that a verdict on them is less sure.
     """
 
     engine: str
@@ -93,3 +94,4 @@ class EngineReading:
     unavailable: Mapping[str, Reason] = field(default_factory=dict)  # field of a replica -> why it is not known
     tokens_at_end: bool = False
     running_lag_seconds: float = 0.0
+    doubtful: bool = False

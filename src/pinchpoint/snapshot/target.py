@@ -31,6 +31,7 @@ class EngineTarget:
     exposition shall tell. ``found_by`` names what found it (``file/fleet``), and is empty for the configuration.
     ``labels`` are the finder's, for people; by ``pod`` and ``namespace`` the kubelet says which GPUs are the engine's.
     ``log_file`` and ``log_unit`` (of systemd) are where its start-up log is, if the operator says so.
+    ``side_effects``: it is scraped even where that does more than to read (llama.cpp's router, a server that sleeps).
     """
 
     engine: str
@@ -41,6 +42,7 @@ class EngineTarget:
     gpus: tuple[str, ...] = ()
     access: HttpAccess = field(default_factory=HttpAccess)
     timeout_seconds: float | None = None  # of one scrape; None: as all engines
+    side_effects: bool = False
     found_by: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     log_file: str = ""

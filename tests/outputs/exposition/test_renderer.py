@@ -260,3 +260,12 @@ def test_a_gpu_whose_readings_change_keeps_its_series():
     ]
     assert gpus[0] == gpus[1]
     assert before != after
+
+
+def test_why_a_field_of_an_engine_is_not_known_is_told_beside_its_other_series():
+    scene = full_scene()
+    told = replace(scene.snapshot.engines[0], unavailable={"estimated_flops_per_gpu_total": Reason.NOT_ENABLED})
+    text, _ = both(Renderer(), replace(scene, snapshot=replace(scene.snapshot, engines=(told,))))
+    assert of("pinchpoint_metric_unavailable", text)[
+        ("engine_estimated_flops_per_gpu_total", "not_enabled", "engine/chat")
+    ]

@@ -2,11 +2,13 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
 from pinchpoint.outputs.web import diagnoses, status
 from pinchpoint.outputs.web.as_json import as_json
+from pinchpoint.snapshot import FrontendReading, Reason
 from tests.outputs.web import scenes
 
 ENGINE_KEYS = {
@@ -14,7 +16,7 @@ ENGINE_KEYS = {
     "confidence", "runner_up", "candidate", "evidence", "missing", "advice", "more_gpus_help", "more_gpus_reason",
     "kv_cache_usage_ratio", "kv_cache_over_alert_line", "kv_cache_capacity_tokens", "requests_running",
     "requests_waiting", "prompt_tokens_per_second", "generation_tokens_per_second", "ttft", "tpot", "history", "gpus",
-    "replicas", "warnings", "facts", "gpus_by_replica",
+    "replicas", "warnings", "unavailable", "lora", "facts", "gpus_by_replica",
 }  # fmt: skip
 
 
@@ -91,3 +93,14 @@ def test_a_full_cache_on_a_calm_engine_is_over_the_alert_line_and_says_so() -> N
     engine = status(scenes.full_but_calm())["engines"][0]  # type: ignore[index]
     assert (engine["class"], engine["kv_cache_over_alert_line"]) == ("healthy", True)
     assert status(scenes.healthy())["engines"][0]["kv_cache_over_alert_line"] is False  # type: ignore[index]
+
+
+def test_adapters_are_named_and_a_field_that_is_not_known_says_why() -> None:
+    chat = scenes.full_node()
+    frontend = FrontendReading(lora_adapters={"running": 1.0}, lora_adapters_max=4.0, lora_running=("sql",))
+    told = replace(chat.snapshot.engines[0], frontend=frontend, unavailable={"kv_cache_usage_ratio": Reason.STALE})
+    snapshot = replace(chat.snapshot, engines=(told, *chat.snapshot.engines[1:]))
+    engines = status(replace(chat, snapshot=snapshot))["engines"]
+    engine = next(each for each in engines if each["engine"] == told.engine)  # type: ignore[attr-defined]
+    assert engine["unavailable"] == {"kv_cache_usage_ratio": "stale"}
+    assert engine["lora"] == {"max": 4.0, "running": ["sql"], "waiting": []}

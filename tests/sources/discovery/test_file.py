@@ -293,3 +293,8 @@ def test_whatever_stands_in_a_file_it_is_a_list_or_a_failure(path: str, content:
 def test_a_path_that_can_t_be_is_refused_by_the_settings(path: str, said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         FileDiscoverySettings(name="fleet", paths=(path,))
+
+
+def test_a_list_without_a_path_is_refused_by_the_settings() -> None:
+    with pytest.raises(ValidationError, match="names no file"):
+        FileDiscoverySettings(name="fleet", paths=())

@@ -78,6 +78,7 @@ async def test_what_is_no_list_is_a_failure(answer: web.Response, reason: Reason
         with pytest.raises(SourceError, match=said) as raised:
             await cmdb.find()
     assert raised.value.reason is reason
+    assert "site=a" not in raised.value.detail, "a query may hold a key"
 
 
 async def test_a_body_without_end_is_cut(monkeypatch) -> None:

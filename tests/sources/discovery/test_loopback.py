@@ -5,15 +5,18 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from time import monotonic
 
 import aiohttp
 import pytest
 from aiohttp import web
 
-from pinchpoint.snapshot import EngineTarget
-from pinchpoint.sources.discovery import DiscoverySettings, Listener, find_engines
-from pinchpoint.sources.discovery.loopback import NOT_HTTP, listeners
+from pinchpoint.daemon.finding import QUESTIONS
+from pinchpoint.sources.discovery import DiscoverySettings, Listener, LoopbackFinder, find_engines
+from pinchpoint.sources.discovery.loopback import FORGET_SECONDS, NOT_HTTP, listeners
+from pinchpoint.sources.http import HttpClient
+from tests.sources.discovery.listing import Clock, names
 
 
 @asynccontextmanager
@@ -46,7 +49,8 @@ VLLM = b"python_info 1\n# TYPE vllm:num_requests_running gauge\nvllm:num_request
 async def test_a_vllm_server_is_found_by_its_listening_socket_and_named_after_its_port():
     async with server(VLLM) as port, aiohttp.ClientSession() as session:
         targets = await find_engines(session, listening=lambda: [s for s in listeners() if s.port == port])
-    assert targets == (EngineTarget(engine=f"vllm-{port}", url=f"http://127.0.0.1:{port}", found_by="loopback"),)
+    (target,) = targets
+    assert (target.engine, target.url, target.found_by) == (f"vllm-{port}", f"http://127.0.0.1:{port}", "loopback")
 
 
 @pytest.mark.parametrize(
@@ -71,6 +75,20 @@ async def test_any_spelling_of_vllm_is_recognised(body: bytes):
 async def test_anything_else_is_left_alone(body: bytes, status: int):
     async with server(body, status) as port:
         assert await found(port) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        ("tests/data/engine-metrics/sglang-0.5.23.prom", "sglang"),
+        ("tests/data/engine-metrics/lmdeploy-main-2026-08-21.prom", "lmdeploy"),
+        ("tests/data/vllm-real/c-moderate/010.prom", "vllm"),
+    ],
+)
+async def test_every_kind_of_engine_is_found_by_what_it_exposes(file: str, kind: str):
+    async with server(Path(file).read_bytes()) as port, aiohttp.ClientSession() as session:
+        (target,) = await find_engines(session, questions=QUESTIONS, listening=lambda: [Listener(port, "127.0.0.1")])
+    assert (target.engine, target.facts.kind, target.metrics_path) == (f"{kind}-{port}", kind, "/metrics")
 
 
 async def test_an_engine_is_told_before_an_endless_body_ends():
@@ -139,3 +157,64 @@ async def test_looking_for_sockets_does_not_block_the_loop():
 )
 def test_it_looks_while_no_engine_is_configured_or_when_told(loopback: bool | None, configured: int, looks: bool):
     assert DiscoverySettings(loopback=loopback).looks_on_loopback(configured) is looks
+
+
+async def test_an_engine_that_stops_listening_is_kept_for_ten_minutes_so_that_it_can_be_paged_on():
+    clock = Clock()
+    async with HttpClient() as client, AsyncExitStack() as stack:
+        port = await stack.enter_async_context(server(VLLM))
+        finder = LoopbackFinder(
+            client,
+            30,
+            clock,
+            own_ports=lambda: (),
+            questions=QUESTIONS,
+            listening=lambda: [Listener(port, "127.0.0.1")],
+        )
+        assert names((await finder.find()).targets) == [f"vllm-{port}"]
+        await stack.aclose()
+        clock.now += FORGET_SECONDS
+        assert names((await finder.find()).targets) == [f"vllm-{port}"]
+        clock.now += 1
+        assert (await finder.find()).targets == ()
+
+
+async def test_another_engine_on_the_same_port_takes_the_place_of_the_one_before():
+    async with HttpClient() as client, AsyncExitStack() as stack:
+        bodies = [VLLM, b"sglang:num_running_reqs 1\n"]
+
+        async def metrics(_: web.Request) -> web.Response:
+            return web.Response(body=bodies[0])
+
+        app = web.Application()
+        app.router.add_get("/metrics", metrics)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        port = runner.addresses[0][1]
+        finder = LoopbackFinder(
+            client, 30, Clock(), own_ports=lambda: (), questions=QUESTIONS,
+            listening=lambda: [Listener(port, "127.0.0.1")],
+        )  # fmt: skip
+        await finder.find()
+        assert names((await finder.find()).targets) == [f"vllm-{port}"]
+        bodies.pop(0)
+        assert names((await finder.find()).targets) == [f"sglang-{port}"]
+
+
+async def test_an_exposition_at_another_path_is_found_there():
+    async def answer(request: web.Request) -> web.Response:
+        body = b"trtllm_request_success_total 1\n" if request.path.startswith("/prometheus") else b"[]"
+        return web.Response(body=body)
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    port = runner.addresses[0][1]
+    async with aiohttp.ClientSession() as session:
+        (target,) = await find_engines(session, questions=QUESTIONS, listening=lambda: [Listener(port, "127.0.0.1")])
+    assert (target.engine, target.metrics_path) == (f"trtllm-{port}", "/prometheus/metrics")
+    await runner.cleanup()

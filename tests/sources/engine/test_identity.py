@@ -51,6 +51,17 @@ def test_adapters_are_not_the_model() -> None:
     assert (facts.model, facts.max_model_len) == ("m", 4096)
 
 
+def test_of_several_models_only_what_is_true_of_all_is_said() -> None:
+    def of(*models: dict[str, object]) -> tuple[str | None, int | None]:
+        facts = facts_in(json.dumps({"data": models}).encode())
+        return facts.model, facts.max_model_len
+
+    names = ({"id": "a", "root": "/m", "max_model_len": 4096}, {"id": "b", "root": "/m", "max_model_len": 4096})
+    assert of(*names) == ("a", 4096)
+    assert of({"id": "a", "max_model_len": 4096}, {"id": "b", "max_model_len": 8192}) == (None, None)
+    assert of({"id": "a"}, {"id": "b"}) == (None, None)  # Ollama lists all that it could load
+
+
 @pytest.mark.parametrize(
     "body",
     [

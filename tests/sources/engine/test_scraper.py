@@ -254,7 +254,7 @@ async def test_a_connection_that_breaks_or_is_no_http_is_told_apart(answer: RawA
 async def test_nobody_listening_is_refused(unused_tcp_port: int):
     absence = await absence_of(f"http://127.0.0.1:{unused_tcp_port}")
     assert absence.reason is Reason.CONNECT_REFUSED
-    assert absence.detail.endswith("no connection; is the engine running on this port? (connection refused)")
+    assert absence.detail.endswith("no connection; is the server running on this port? (connection refused)")
 
 
 async def test_a_name_that_does_not_resolve_is_a_dns_failure():
@@ -292,13 +292,45 @@ async def test_any_other_health_is_ignored(status: int):
         await reading_of(url)
 
 
-async def test_a_health_that_hangs_is_ignored():
-    async def stuck(request: web.Request) -> web.Response:
-        await asyncio.sleep(60)
-        raise AssertionError
+async def stuck(request: web.Request) -> web.Response:
+    await asyncio.sleep(60)
+    raise AssertionError
 
-    async with http(metrics=says(BODY), health=stuck) as url, scraper(url, QUICK) as engine:
+
+async def test_a_health_and_a_version_that_hang_cost_a_second_each_and_no_reading():
+    async with http(metrics=says(BODY), health=stuck, version=stuck) as url, scraper(url) as engine:
+        begun = monotonic()
+        reading = await engine.scrape(monotonic)
+        assert isinstance(reading, EngineReading)
+        assert reading.at - begun < 1
+        assert 1.9 < monotonic() - begun < 4
+
+
+async def test_a_health_that_hangs_stays_within_the_scrapes_deadline():
+    async with http(metrics=says(BODY), health=stuck, version=stuck) as url, scraper(url, QUICK) as engine:
+        begun = monotonic()
         assert isinstance(await engine.scrape(monotonic), EngineReading)
+        assert monotonic() - begun < 0.3 + 0.5
+
+
+async def test_an_engine_that_moves_is_not_asked_for_its_health_and_one_that_stands_still_is():
+    moved, health = iter([1, 2, 3, 3, 3, 4]), []
+
+    async def metrics(request: web.Request) -> web.Response:
+        return web.Response(text=f"vllm:generation_tokens_total {next(moved)}\n")
+
+    async def asked(request: web.Request) -> web.Response:
+        health.append(1)
+        return web.Response(status=503 if len(health) == 3 else 200)
+
+    async with http(metrics=metrics, health=asked) as url, scraper(url) as engine:
+        outcomes = [await engine.scrape(monotonic) for _ in range(6)]
+    assert len(health) == 3  # at the first scrape, and at the two that saw nothing move
+    assert [outcome.reason if isinstance(outcome, Absence) else None for outcome in outcomes] == [
+        *[None] * 4,
+        Reason.ENGINE_DEAD,
+        None,
+    ]
 
 
 async def test_a_restart_begins_an_epoch_and_asks_for_the_version_again():
@@ -323,10 +355,10 @@ async def test_a_version_that_makes_no_sense_is_unknown(body: bytes):
         assert (await reading_of(url)).facts.version is None
 
 
-async def test_only_one_scrape_is_in_flight():
+async def test_only_one_request_is_in_flight():
     at_once = most = 0
 
-    async def metrics(request: web.Request) -> web.Response:
+    async def counted(request: web.Request) -> web.Response:
         nonlocal at_once, most
         at_once += 1
         most = max(most, at_once)
@@ -334,10 +366,92 @@ async def test_only_one_scrape_is_in_flight():
         at_once -= 1
         return web.Response(body=SMALL)
 
-    async with http(metrics=metrics) as url, scraper(url) as engine:
+    async with http(metrics=counted, health=counted, version=counted) as url, scraper(url) as engine:
         results = await asyncio.gather(*(engine.scrape(monotonic) for _ in range(5)))
     assert most == 1
     assert all(isinstance(result, EngineReading) for result in results)
+
+
+async def test_a_scrape_uses_one_connection():
+    peers = set()
+
+    async def counted(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        peers.add(request.transport.get_extra_info("peername"))
+        return web.Response(body=SMALL)
+
+    async with http(metrics=counted, health=counted, version=counted) as url, scraper(url) as engine:
+        for _ in range(3):
+            assert isinstance(await engine.scrape(monotonic), EngineReading)
+    assert len(peers) == 1
+
+
+async def test_a_target_has_a_timeout_of_its_own():
+    async with raw(hangs) as url, HttpClient() as client:
+        engine = EngineScraper(EngineTarget(engine="chat", url=url, timeout_seconds=0.2), client, PATIENT)
+        begun = monotonic()
+        absence = await engine.scrape(monotonic)
+    assert isinstance(absence, Absence)
+    assert "within 0.2 s" in absence.detail
+    assert monotonic() - begun < 2
+
+
+async def test_compression_is_asked_for_where_the_operator_wants_it():
+    asked: list[str] = []
+
+    async def metrics(request: web.Request) -> web.Response:
+        asked.append(request.headers["Accept-Encoding"])
+        return web.Response(body=gzip.compress(BODY), headers={"Content-Encoding": "gzip"})
+
+    async with http(metrics=metrics) as url:
+        for settings in (PATIENT, EngineSourceSettings(timeout_seconds=10, gzip=True)):
+            async with scraper(url, settings) as engine:
+                assert isinstance(await engine.scrape(monotonic), EngineReading)
+    assert asked == ["identity", "gzip"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "scraped_at"),
+    [
+        (says(b"", 401), [0, 5, 15, 35, 75, 135, 195]),
+        (says(b"", 404), [0, 5, 15, 35, 75, 135, 195]),
+        (says(b"<html>"), [0, 5, 15, 35, 75, 135, 195]),
+        (None, [0, 5, 15, 25, 35, 45, 55]),  # nobody listens: asking costs nothing, and a start is seen soon
+    ],
+)
+async def test_a_target_that_fails_is_asked_less_often_whatever_its_reason(
+    answer: Answer | None, scraped_at: list[int], unused_tcp_port: int
+):
+    asked: list[int] = []
+    async with (
+        http(**({"metrics": answer} if answer else {})) as url,
+        scraper(url if answer else f"http://127.0.0.1:{unused_tcp_port}") as engine,
+    ):
+        for at in range(0, scraped_at[-1] + 1, 5):
+            if engine.is_due(at):
+                asked.append(at)
+                assert isinstance(await engine.scrape(lambda at=at: float(at)), Absence)
+    assert asked == scraped_at
+
+
+async def test_a_target_that_is_back_is_asked_at_every_interval_again():
+    statuses, asked = iter([500, 500, 500, 200, 200, 200]), []
+
+    async def metrics(request: web.Request) -> web.Response:
+        return web.Response(body=SMALL, status=next(statuses))
+
+    async with http(metrics=metrics) as url, scraper(url) as engine:
+        for at in range(0, 50, 5):
+            if engine.is_due(at):
+                asked.append(at)
+                await engine.scrape(lambda at=at: float(at))
+    assert asked == [0, 5, 15, 35, 40, 45]
+
+
+@pytest.mark.parametrize(("token", "says_what"), [("", "credentials are asked for"), ("t", "credentials are refused")])
+async def test_a_401_says_whether_credentials_are_missing_or_wrong(token: str, says_what: str):
+    async with http(metrics=says(b"", 401)) as url:
+        assert says_what in (await absence_of(url, token=token)).detail
 
 
 async def test_a_large_body_is_parsed_beside_the_event_loop():

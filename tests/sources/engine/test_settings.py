@@ -56,6 +56,9 @@ def test_everything_said_reaches_the_target():
         ({"bearer_token": "hunter2", "bearer_token_file": "x"}, "keep one"),
         ({"bearer_token": "hunter2\nX: y"}, "give the bare token"),
         ({"bearer_token_file": "/nowhere/token"}, "make it readable"),
+        ({"tls": {"verify": False}}, "write https://, or remove tls"),
+        ({"timeout_seconds": 0}, "timeout_seconds"),
+        ({"headers": {"Host": "hunter2"}}, "header Host is set by the connection itself; remove it"),
         ({"max_num_seq": 3}, "max_num_seq"),
         ({"name": "a\nb"}, "name"),
     ],
@@ -78,10 +81,16 @@ def test_an_empty_token_file_is_a_mistake(tmp_path: Path):
 
 def test_readings_must_outlive_the_interval():
     with pytest.raises(ValidationError, match="raise it"):
-        EngineSourceSettings(interval_seconds=60)
+        EngineSourceSettings(interval_seconds=60, stale_after_seconds=50)
+
+
+@pytest.mark.parametrize(("interval", "timeout", "fresh"), [(5, 4, 15), (15, 4, 45), (1, 4, 5)])
+def test_readings_outlive_three_scrapes_and_one_that_takes_its_time(interval: float, timeout: float, fresh: float):
+    settings = EngineSourceSettings(interval_seconds=interval, timeout_seconds=timeout)
+    assert settings.fresh_for_seconds == fresh
 
 
 def test_the_defaults_are_these():
     settings = EngineSourceSettings()
-    assert (settings.interval_seconds, settings.timeout_seconds, settings.stale_after_seconds) == (5, 4, 15)
+    assert (settings.interval_seconds, settings.timeout_seconds, settings.fresh_for_seconds) == (5, 4, 15)
     assert settings.max_body_bytes == 16 * 2**20

@@ -2,15 +2,21 @@
 
 Claims: requests run or wait, and no token counter has moved for ``stall_seconds`` while scrapes are fresh. Decides: the
 token and step counters. A full KV cache is no cause here: gauges freeze at their last value when an engine stops
-stepping (vLLM issues 29928 and 22545). Fallback: an engine without token counters is never called stalled. A single
-prompt that is prefilled in one long step looks the same for that step, hence the grace; so does an engine whose count
-of running requests outlasts them (SGLang pull requests 26495 and 31517), hence its lag. Advice: log, health, restart.
+stepping (vLLM issues 29928 and 22545). One replica of several that stands still is enough: what it holds is never
+served, however well the others do. Fallback: an engine without token counters is never called stalled. A single prompt
+that is prefilled in one long step looks the same for that step, hence the grace; so does an engine whose count of
+running requests outlasts them (SGLang pull requests 26495 and 31517), hence its lag. Advice: log, health, restart.
 """
 
 from pinchpoint.diagnosis.judgement import Judgement, count, duration
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
+
+_ADVICE = (
+    Advice(action="check_engine_log", text="Ask /health and read the engine's log: a dead core keeps its gauges."),
+    Advice(action="restart_engine", text="Restart the engine when it does not recover."),
+)
 
 
 def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -21,7 +27,7 @@ def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
     # A queue is a fact; a count of running requests may be an old one.
     lag = 0.0 if load.requests_waiting_last else signals.running_lag_seconds
     if not load.busy or still < thresholds.stall_seconds + lag:
-        return Judgement(bottleneck=Bottleneck.STALLED, score=0.0)
+        return _one_of_several(load.replicas_stuck or 0.0, thresholds)
     running, waiting = load.requests_running_last or 0.0, load.requests_waiting_last or 0.0
     text = f"no token counter has moved for {duration(still)}, {duration(thresholds.stall_seconds)} are tolerated"
     return Judgement(
@@ -31,11 +37,20 @@ def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
         evidence=(
             Evidence(signal="seconds_without_progress", text=text, value=still, threshold=thresholds.stall_seconds),
         ),
-        advice=(
-            Advice(
-                action="check_engine_log", text="Ask /health and read the engine's log: a dead core keeps its gauges."
-            ),
-            Advice(action="restart_engine", text="Restart the engine when it does not recover."),
-        ),
+        advice=_ADVICE,
+        gate=True,
+    )
+
+
+def _one_of_several(stuck: float, thresholds: Thresholds) -> Judgement:
+    if not stuck:
+        return Judgement(bottleneck=Bottleneck.STALLED, score=0.0)
+    text = f"{count(stuck)} with requests and without a token for {duration(thresholds.stall_seconds)}"
+    return Judgement(
+        bottleneck=Bottleneck.STALLED,
+        score=1.0,
+        why=f"{count(stuck)} of the engine's replicas hold requests and make no token",
+        evidence=(Evidence(signal="replicas_stuck", text=text, value=stuck),),
+        advice=_ADVICE,
         gate=True,
     )

@@ -12,6 +12,15 @@ from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Advice, Bottleneck
 
+# A signal that is named otherwise than the field of a reading it is made of.
+_FIELDS = {
+    "ttft_judged_seconds": "ttft_seconds",
+    "inter_token_mean_seconds": "inter_token_seconds",
+    "step_tokens": "iteration_tokens",
+    "generation_tokens_per_second": "generation_tokens_total",
+    "prefill_token_share": "prompt_tokens_total",
+}
+
 # Plain to see, so nobody needs to hear that they are ruled out.
 _PLAIN = (Bottleneck.NO_DATA, Bottleneck.SLEEPING, Bottleneck.IDLE, Bottleneck.STALLED, Bottleneck.HEALTHY)
 
@@ -22,6 +31,8 @@ def unknown(signals: Signals, thresholds: Thresholds, weighed: Sequence[Judgemen
     scrapes = signals.load.scrapes
     if scrapes < thresholds.min_scrapes:
         why = f"starting: {count(scrapes)} of the {thresholds.min_scrapes} scrapes that a first verdict takes"
+    elif signals.valueless:
+        why = "the engine's metrics have no values yet: it warms up, or has served no request"
     elif strain.evidence:
         out = [j.bottleneck.value for j in weighed if j.score is not None and j.bottleneck not in _PLAIN]
         suffering = "requests are late" if strain.ttft or strain.inter_token else "requests queue"
@@ -42,9 +53,15 @@ def unknown(signals: Signals, thresholds: Thresholds, weighed: Sequence[Judgemen
             for fact in judgement.contradicted_by
         ),
         missing=missing if scrapes >= thresholds.min_scrapes else (),
-        advice=(
-            (Advice(action="add_signals", text=f"Give what is missing: {', '.join(missing)}."),)
-            if missing and scrapes >= thresholds.min_scrapes
-            else ()
-        ),
+        advice=_give(missing, signals) if scrapes >= thresholds.min_scrapes else (),
     )
+
+
+def _give(missing: Sequence[str], signals: Signals) -> tuple[Advice, ...]:
+    """What can be given, and what this kind of engine has not to give."""
+    never = [name for name in missing if _FIELDS.get(name, name) in signals.not_exposed]
+    given = [name for name in missing if name not in never]
+    words = [f"Give what is missing: {', '.join(given)}."] if given else []
+    if never:
+        words.append(f"{signals.facts.kind or 'This kind of engine'} does not expose {', '.join(never)}.")
+    return (Advice(action="add_signals", text=" ".join(words)),) if words else ()

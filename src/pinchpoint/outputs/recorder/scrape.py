@@ -23,9 +23,17 @@ def scrape_text(reading: EngineReading, start: float) -> str:
         for name, labels, value in _values(replica):
             families.setdefault(name, []).extend(_lines(f"vllm:{name}", {**own, **labels}, value))
     stamp = _stamp({"at": round(reading.at - start, 3)})
-    return stamp + "".join(
-        f"# TYPE vllm:{name} {_kind(name, lines)}\n" + "".join(lines) for name, lines in families.items()
+    return (
+        stamp
+        + _started(reading)
+        + "".join(f"# TYPE vllm:{name} {_kind(name, lines)}\n" + "".join(lines) for name, lines in families.items())
     )
+
+
+def _started(reading: EngineReading) -> str:
+    """The server's own start time, by which a restart is told."""
+    at = reading.epoch.partition("#")[0]
+    return f"process_start_time_seconds {at}\n" if at.replace(".", "", 1).isdecimal() else ""
 
 
 def absence_text(absence: Absence, start: float) -> str:

@@ -15,6 +15,7 @@ from pinchpoint.outputs.web.words import Severity, in_words, opening, reason_in_
 from pinchpoint.snapshot import EngineReading
 
 _SHOWN_FACTS = 6
+_SHOWN_WARNINGS = 3
 
 
 def anchor(engine: str) -> str:
@@ -117,7 +118,7 @@ def _measurements(engine: EngineView, now: EngineReading) -> Html:
         _requests(now, engine.history),
         _latencies(engine),
         _replicas(now),
-        el("p", now.warnings[0], class_="doubts") if now.warnings else None,
+        el("p", " · ".join(now.warnings[:_SHOWN_WARNINGS]), class_="doubts") if now.warnings else None,
     )
 
 

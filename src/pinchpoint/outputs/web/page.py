@@ -9,6 +9,7 @@ from pinchpoint.outputs.web.markup import Child, Html, el, join, name
 from pinchpoint.outputs.web.static import SCRIPT, STYLE
 from pinchpoint.outputs.web.view import STARTING, View, headline, view
 from pinchpoint.outputs.web.words import Severity
+from pinchpoint.snapshot import SelfReport
 
 OLD_SECONDS = 10.0  # twice the slowest tick: data of this age means that ticks have stopped
 
@@ -65,7 +66,7 @@ def _main(seen: View, age_seconds: float) -> Html:
         "main",
         _notices(seen, age_seconds),
         _index(seen),
-        _cards(seen) if seen.engines else _no_engine(),
+        _cards(seen) if seen.engines else _no_engine(seen.scene.self_report),
         tables.probes(snapshot.probes, seen.now, {engine.engine: engine.slo for engine in snapshot.engines}),
         tables.other_gpus(seen.other_gpus, attached=bool(seen.engines and len(seen.other_gpus) < len(snapshot.gpus))),
         topology.panel(seen.scene.topology),
@@ -112,7 +113,13 @@ def _index(seen: View) -> Html | None:
     return el("nav", chips, aria_label="Engines")
 
 
-def _no_engine() -> Html:
+def _no_engine(report: SelfReport) -> Html:
+    if lists := [d for d in report.discoveries if d.discovery != "loopback"]:
+        said = ", ".join(
+            f"{d.discovery} ({'not read yet' if d.targets is None else f'{d.targets} engines'})" for d in lists
+        )
+        part = f" This is shard {report.shard} of {report.shards}." if report.shards else ""
+        return el("section", el("h2", "No engine in the lists"), el("p", f"{said}.{part}"), class_="panel")
     return el(
         "section",
         el("h2", "Point it at an engine"),

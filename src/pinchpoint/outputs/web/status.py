@@ -93,6 +93,14 @@ def _engine(seen: View, engine: EngineView) -> dict[str, object]:
             for replica in (engine.now.replicas if engine.now else ())
         ],
         "warnings": list(engine.now.warnings) if engine.now else [],
+        "unavailable": as_json(engine.now.unavailable) if engine.now else {},
+        "lora": {
+            "max": as_json(engine.now.frontend.lora_adapters_max),
+            "running": list(engine.now.frontend.lora_running),
+            "waiting": list(engine.now.frontend.lora_waiting),
+        }
+        if engine.now and engine.now.frontend.lora_adapters
+        else None,
     }
 
 

@@ -52,7 +52,7 @@ def described(address: str, labels: Mapping[str, str], *, alone: bool, found_by:
         {
             "name": _name(address, ours.get("engine") or labels.get("engine", ""), alone),
             "url": f"{labels.get('__scheme__') or 'http'}://{address}",
-            "metrics_path": _path(labels),
+            **_path(labels),
             **{key: value for key, value in ours.items() if key in FACTS},
             **_gpus(ours.get("gpus", "")),
             **({"slo": slo} if (slo := {name: ours[key] for key, name in _SLO.items() if key in ours}) else {}),
@@ -73,10 +73,13 @@ def _name(address: str, given: str, alone: bool) -> str:
     return given if alone else f"{given}/{address}"
 
 
-def _path(labels: Mapping[str, str]) -> str:
-    path = labels.get("__metrics_path__") or "/metrics"
+def _path(labels: Mapping[str, str]) -> dict[str, object]:
+    """Where the exposition is, where it is said; what is not said is the engine's kind's own."""
+    path = labels.get("__metrics_path__", "")
     parameters = {key.removeprefix(PARAMETER): v for key, v in sorted(labels.items()) if key.startswith(PARAMETER)}
-    return f"{path}?{urlencode(parameters)}" if parameters else path
+    if parameters:
+        path = f"{path or '/metrics'}?{urlencode(parameters)}"
+    return {"metrics_path": path} if path else {}
 
 
 def _gpus(text: str) -> dict[str, object]:

@@ -129,6 +129,10 @@ class LoopbackFinder:
             self._client.session, own_ports=self._own_ports(), questions=self._questions, listening=self._listening
         )
         now = self._now()
+        urls = {target.url for target in found}  # where another engine listens now, the one before is no more
+        self._known = {name: known for name, known in self._known.items() if known[0].url not in urls} | {
+            target.engine: self._known[target.engine] for target in found if target.engine in self._known
+        }
         for target in found:
             if target.engine not in self._known:
                 _log.info("engine found on loopback", engine=target.engine, url=target.url)

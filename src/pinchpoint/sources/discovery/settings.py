@@ -4,7 +4,7 @@ from pathlib import PurePosixPath
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from pinchpoint.sources.discovery.shard import Shard
 from pinchpoint.sources.http import AccessSettings
@@ -44,7 +44,6 @@ class FileDiscoverySettings(BaseModel):
 
     name: _FinderName = Field(description="Name of this list: `file/NAME` in metrics and messages.")
     paths: tuple[Annotated[str, AfterValidator(_list_path)], ...] = Field(
-        min_length=1,
         max_length=32,
         description="Files in JSON or YAML; the file's name may be a pattern, like /etc/targets/*.json. A file that is "
         "named and not there is a failure; one that a pattern no longer meets takes its engines with it.",
@@ -67,6 +66,13 @@ class FileDiscoverySettings(BaseModel):
         default=AccessSettings(),
         description="Credentials and TLS for the engines of this list, sent to every address in it. Default: none.",
     )
+
+    @field_validator("paths")
+    @classmethod
+    def _some(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        if not paths:  # min_length would complain of a list whose paths are all wrong, too
+            raise ValueError("names no file; write one like /etc/targets/*.json")
+        return paths
 
 
 class HttpDiscoverySettings(AccessSettings):

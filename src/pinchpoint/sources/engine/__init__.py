@@ -7,6 +7,7 @@ engine. Is not: an aggregator of replicas, a rate of counters, or a judge; those
 from pinchpoint.sources.engine.epoch import EpochTracker
 from pinchpoint.sources.engine.fingerprint import kind_in
 from pinchpoint.sources.engine.kinds import KINDS
+from pinchpoint.sources.engine.quirks import with_quirks
 from pinchpoint.sources.engine.reading import as_kind, reading_from_body
 from pinchpoint.sources.engine.scrape import EngineScraper
 from pinchpoint.sources.engine.settings import EngineSettings, EngineSourceSettings, SloSettings
@@ -21,4 +22,5 @@ __all__ = [
     "as_kind",
     "kind_in",
     "reading_from_body",
+    "with_quirks",
 ]

@@ -4,7 +4,7 @@ import re
 
 from pinchpoint.snapshot import Reason
 from pinchpoint.sources.engine.exposition import Families, Sample
-from pinchpoint.sources.engine.kinds import AUTO, KINDS, EngineKind, dynamo, trtllm
+from pinchpoint.sources.engine.kinds import AUTO, KINDS, LOOKED_FOR, EngineKind, dynamo, trtllm
 from pinchpoint.sources.http import SourceError
 
 # The colon is not safe everywhere: Ray and OpenMetrics' "escaping=underscores" replace it, Ray also prefixes.
@@ -43,7 +43,7 @@ def folded(families: Families) -> Families:
     """The same exposition with every name in its one spelling."""
     names = {name: fold(name) for name in families.names}
     every = frozenset(names.values())
-    if not any(kind.speaks_in(every) for kind in KINDS.values()):
+    if not any(kind.speaks_in(every) for kind in LOOKED_FOR):
         names = _unhidden(every, names)
     samples: dict[str, tuple[Sample, ...]] = {}
     for name, found in families.samples.items():
@@ -80,7 +80,7 @@ def recognise(families: Families, said: str = AUTO) -> EngineKind:
     names = families.names
     _refuse_what_is_no_engine(families)
     expected = KINDS.get(said)
-    found = next((kind for kind in KINDS.values() if kind.speaks_in(names)), None)
+    found = next((kind for kind in LOOKED_FOR if kind.speaks_in(names)), None)
     if found is not None and (expected is None or expected.passes_on):
         return found
     if expected is not None and expected.speaks_in(names):

@@ -51,14 +51,22 @@ def version_in(body: bytes) -> str | None:
 
 
 def facts_in(body: bytes) -> EngineFacts:
-    """Of the model that is served, not of an adapter on it (which has a parent, and no length of its own)."""
+    """Of the model that is served, not of an adapter on it (which has a parent, and no length of its own).
+
+    Of several models nothing, unless they are one by several names (with one root) or have one length.
+    """
     models = _object(body).get("data")
     own = [m for m in models if isinstance(m, dict) and not m.get("parent")] if isinstance(models, list) else []
     if not own:
         return _NOTHING
+    roots, lengths = ({repr(model.get(key)) for model in own} for key in ("root", "max_model_len"))
     length = own[0].get("max_model_len")
     known = isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= MAX_TOKENS
-    return EngineFacts(kind="", model=_text(own[0].get("id"), MAX_TEXT), max_model_len=length if known else None)
+    return EngineFacts(
+        kind="",
+        model=_text(own[0].get("id"), MAX_TEXT) if len(own) == 1 or (len(roots) == 1 and own[0].get("root")) else None,
+        max_model_len=length if known and len(lengths) == 1 else None,
+    )
 
 
 def _object(body: bytes) -> dict[str, Any]:

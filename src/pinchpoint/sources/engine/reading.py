@@ -21,7 +21,7 @@ def reading_from_body(target: EngineTarget, body: bytes, content_type: str | Non
     reading = EngineReading(
         engine=target.engine,
         at=at,
-        replicas=told.replicas,
+        replicas=tuple(_sized(replica, target.facts) for replica in told.replicas),
         frontend=told.frontend,
         facts=_facts(target.facts, kind, families, told.replicas),
         slo=target.slo,
@@ -57,6 +57,13 @@ def _facts(
     )
     model = next((r.model for r in replicas if r.model), None)
     return corrected.completed(replace(printed, model=model), "metrics")
+
+
+def _sized(replica: ReplicaReading, said: EngineFacts) -> ReplicaReading:
+    """With the capacity that the start-up log told, where the exposition has none (vLLM's Rust frontend)."""
+    if replica.kv_cache_capacity_tokens is not None or said.kv_cache_capacity_tokens is None:
+        return replica
+    return replace(replica, kv_cache_capacity_tokens=said.kv_cache_capacity_tokens)
 
 
 def _start_time(families: Families) -> str:

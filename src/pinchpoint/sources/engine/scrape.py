@@ -9,6 +9,9 @@ import structlog
 from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, HttpAccess, Reason
 from pinchpoint.sources.engine.epoch import EpochTracker
 from pinchpoint.sources.engine.identity import Identity
+from pinchpoint.sources.engine.kinds import KINDS
+from pinchpoint.sources.engine.place import Place
+from pinchpoint.sources.engine.quirks import with_quirks
 from pinchpoint.sources.engine.reading import reading_from_body
 from pinchpoint.sources.engine.settings import EngineSourceSettings
 from pinchpoint.sources.http import EXPOSITION, Answer, HttpClient, SourceError
@@ -22,8 +25,10 @@ SMALL_TIMEOUT_SECONDS = 1.0  # of health and identity: what they add is not wort
 CHEAP_REASONS = frozenset({Reason.CONNECT_REFUSED, Reason.ENGINE_DEAD})
 CHEAP_LONGEST_SECONDS = 10.0
 
-# Only vLLM's 503 says so. Others have no /health, let it fail when they are busy (TGI), or generate for it (SGLang).
-KINDS_WHOSE_HEALTH_TELLS = frozenset({"vllm"})
+ONLY_METRICS_FAIL = (
+    "; /health answers 200, so the engine serves and only its metrics are broken "
+    "(several API servers with PROMETHEUS_MULTIPROC_DIR on a network file system?)"
+)
 
 _log = structlog.get_logger(__name__)
 
@@ -40,14 +45,16 @@ class EngineScraper:
         self._headers = EXPOSITION | ({"Accept-Encoding": "gzip"} if self._settings.gzip else {})
         self._one_in_flight = asyncio.Lock()
         self._backoff = Backoff(self._settings.interval_seconds)
+        self._place = Place(target)
         self._epochs = EpochTracker()
         self._last: EngineReading | None = None
         self._identity = Identity()
         self._lost: Reason | None = None
 
     def is_due(self, now: float) -> bool:
-        """Whether to scrape, for whoever comes by at every interval: a target that fails is asked less often."""
-        return self._backoff.is_due(now)
+        """Whether to scrape, for whoever comes by at every interval: a target that fails is asked less often, and
+        one that bears less no more than that."""
+        return self._backoff.is_due(now) and self._place.is_due(now)
 
     async def scrape(self, now: Callable[[], float]) -> EngineReading | Absence:
         """One reading, or why there is none, now. Takes at most ``timeout_seconds``, raises only ``CancelledError``.
@@ -59,19 +66,21 @@ class EngineScraper:
             try:
                 reading = await self._read(now, began + self._timeout)
             except SourceError as error:
-                return self._absent(error.reason, error.detail, began, now())
+                detail = error.detail + await self._life_beside(error.reason, now)
+                return self._absent(error.reason, detail, began, now())
             except Exception as error:  # noqa: BLE001 - the guard of this source: a defect costs one reading, not the daemon
                 if self._lost is not Reason.ERROR:  # once, not at every scrape
                     _log.exception("scrape failed by a defect", engine=self.target.engine)
                 detail = f"a defect of pinchpoint ({type(error).__name__}); see its log"
                 return self._absent(Reason.ERROR, detail, began, now())
             self._present()
-            return reading
+            return with_quirks(reading)
 
     async def _read(self, now: Callable[[], float], deadline: float) -> EngineReading:
-        reading = self._epochs.stamp(await self._metrics(now))
+        reading = self._epochs.stamp(await self._metrics(now, deadline))
         last, self._last = self._last, reading
-        if reading.facts.kind in KINDS_WHOSE_HEALTH_TELLS and not _shows_life(last, reading):
+        # Others have no /health, let it fail when they are busy (TGI), or generate for it (SGLang).
+        if KINDS[reading.facts.kind].dies_by_health and not _shows_life(last, reading):
             health = await self._small("/health", MAX_HEALTH_BYTES, now, deadline)
             if health is not None and health.status == 503:
                 raise SourceError(
@@ -83,10 +92,22 @@ class EngineScraper:
         await self._identity.refresh(lambda path, most: self._small(path, most, now, deadline), now())
         return replace(reading, facts=self._identity.onto(reading.facts))
 
-    async def _metrics(self, now: Callable[[], float]) -> EngineReading:
-        """What the exposition says, and it alone."""
-        answer = await self._get(self.target.metrics_path, self._settings.max_body_bytes, now, self._timeout)
+    async def _metrics(self, now: Callable[[], float], deadline: float) -> EngineReading:
+        """What the exposition says, and it alone; of a server that has none, that it lives."""
+
+        async def get(path: str, max_body_bytes: int | None) -> Answer:
+            seconds = max(0.05, deadline - now())
+            return await self._get(path, max_body_bytes or self._settings.max_body_bytes, now, seconds)
+
+        answer = await self._place.ask(get, now)
+        if isinstance(answer, EngineReading):
+            return answer
         _require_ok(answer, self.target.access)
+        reading = await self._read_body(answer)
+        self._place.recognised(reading)
+        return reading
+
+    async def _read_body(self, answer: Answer) -> EngineReading:
         arguments = (self.target, answer.body, answer.content_type, answer.at)
         if len(answer.body) > THREAD_ABOVE_BYTES:
             return await asyncio.to_thread(reading_from_body, *arguments)
@@ -109,6 +130,16 @@ class EngineScraper:
             access=self.target.access,
             headers=self._headers,
         )
+
+    async def _life_beside(self, reason: Reason, now: Callable[[], float]) -> str:
+        """What to add when only /metrics fails: vLLM's can while requests are served (vLLM issue 49983)."""
+        if reason is not Reason.HTTP_STATUS:
+            return ""
+        try:
+            health = await self._get("/health", 4096, now, SMALL_TIMEOUT_SECONDS)
+        except SourceError:
+            return ""
+        return ONLY_METRICS_FAIL if health.status == 200 else ""
 
     def _absent(self, reason: Reason, detail: str, began: float, at: float) -> Absence:
         detail = f"engine {self.target.engine} at {self.target.url}: {detail}"

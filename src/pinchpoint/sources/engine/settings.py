@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from pinchpoint.snapshot import EngineFacts, EngineTarget, Slo
 from pinchpoint.sources.engine.kinds import AUTO, KINDS
-from pinchpoint.sources.http.access import AccessSettings
+from pinchpoint.sources.http.access import AccessSettings, TlsSettings
 from pinchpoint.sources.http.base_url import BaseUrl
 
 MAX_COUNT = 10**12  # of tokens, sequences, GPUs: far above any, and still a float
@@ -43,11 +43,18 @@ class EngineSettings(AccessSettings):
     )
     url: BaseUrl = Field(description="Base URL, like http://127.0.0.1:8000.")
     metrics_path: str = Field(
-        default="/metrics", pattern=r"^/[!-~]*$", description="Path of the exposition below `url`. Default: vLLM's own."
+        default="/metrics",
+        pattern=r"^/[!-~]*$",
+        description="Path of the exposition below `url`. Default: where its kind has it.",
     )
     kind: str = Field(
         default=AUTO,
         description=f"The kind of engine: {', '.join(KINDS)}. Default auto: its exposition tells.",
+    )
+    side_effects: bool = Field(
+        default=False,
+        description="Scrape llama.cpp's router, and a llama-server that sleeps, though that loads a model and keeps it "
+        "awake. Default false: looking must not change what is looked at.",
     )
     version: str | None = Field(default=None, description="Engine version. Default: asked for at /version.")
     model: str | None = Field(default=None, description="Model name. Default: the model_name label of the exposition.")
@@ -127,6 +134,22 @@ class EngineSettings(AccessSettings):
             raise ValueError(f"{kind[:40]!r} is no kind of engine; known are {', '.join((AUTO, *KINDS))}")
         return kind
 
+    @model_validator(mode="after")
+    def _tls_is_used(self) -> Self:
+        if self.tls != TlsSettings() and self.url.startswith("http://"):
+            raise ValueError("tls is given, and url is http://, which uses none; write https://, or remove tls")
+        return self
+
+    @model_validator(mode="after")
+    def _side_effects_are_wanted(self) -> Self:
+        names_a_model = "model=" in self.metrics_path.partition("?")[2]
+        if names_a_model and self.kind in (AUTO, "llamacpp") and not self.side_effects:
+            raise ValueError(
+                "metrics_path names a model: each scrape would load it into llama.cpp's router and keep it awake; "
+                "set side_effects: true if that is wanted"
+            )
+        return self
+
     def target(self) -> EngineTarget:
         """The endpoint to scrape. Reads no file: whoever asks does, and again when one changes."""
         own = self.model_dump(include=_FACTS & type(self).model_fields.keys())
@@ -142,6 +165,7 @@ class EngineSettings(AccessSettings):
             timeout_seconds=self.timeout_seconds,
             log_file=str(self.log_file) if self.log_file is not None else "",
             log_unit=self.log_unit,
+            side_effects=self.side_effects,
         )
 
 
@@ -173,16 +197,22 @@ class EngineSourceSettings(BaseModel):
         description="Ask for compressed bodies. Default false: an engine would compress on its serving loop; over a "
         "slow or metered link a tenth of the bytes is worth that.",
     )
-    stale_after_seconds: float = Field(
-        default=15.0,
+    stale_after_seconds: float | None = Field(
+        default=None,
         gt=0,
         le=3600,
-        description="Age, seconds, at which a reading is dropped. Default 15: three missed scrapes.",
+        description="Age, seconds, at which a reading is dropped. Default: three intervals, that is three missed "
+        "scrapes, but never less than one interval and one deadline.",
     )
     targets: tuple[EngineSettings, ...] = Field(default=(), max_length=2000, description="The engines. Default: none.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.stale_after_seconds < self.interval_seconds:
+        if self.fresh_for_seconds < self.interval_seconds:
             raise ValueError("stale_after_seconds is below interval_seconds, so every reading would go stale; raise it")
         return self
+
+    @property
+    def fresh_for_seconds(self) -> float:
+        """The age up to which a reading is served."""
+        return self.stale_after_seconds or max(3 * self.interval_seconds, self.interval_seconds + self.timeout_seconds)

@@ -67,7 +67,7 @@ class HttpClient:
             if proxies := [
                 name for name in sorted(os.environ) if name.lower() in _PROXY_VARIABLES and os.environ[name]
             ]:
-                _log.warning("proxy variables are set and not used: engines are asked directly", variables=proxies)
+                _log.warning("proxy variables are set and not used: servers are asked directly", variables=proxies)
             self._resolver = Resolver()
             connector = aiohttp.TCPConnector(
                 limit=MAX_CONNECTIONS,
@@ -121,7 +121,7 @@ class HttpClient:
                 return await self._follow(here, renewed, max_body_bytes, now)
         except TimeoutError:
             raise SourceError(
-                Reason.TIMEOUT, f"no complete answer within {timeout_seconds:g} s; is the engine overloaded or hung?"
+                Reason.TIMEOUT, f"no complete answer within {timeout_seconds:g} s; is the server overloaded or hung?"
             ) from None
 
     @asynccontextmanager
@@ -168,5 +168,5 @@ class HttpClient:
                 return answer
             here = redirected(here, answer)
         raise SourceError(
-            Reason.HTTP_STATUS, f"more than {MAX_REDIRECTS} redirects; set metrics_path to the final path"
+            Reason.HTTP_STATUS, f"more than {MAX_REDIRECTS} redirects; set url (and metrics_path) to the final place"
         )

@@ -24,11 +24,11 @@ class SourceError(Exception):
 # In order: a subclass comes before its parent.
 _FAILURES: tuple[tuple[type[Exception], Reason, str], ...] = (
     (aiohttp.ClientConnectorDNSError, Reason.DNS, "the host name does not resolve; check url"),
-    (aiohttp.ClientConnectorError, Reason.CONNECT_REFUSED, "no connection; is the engine running on this port?"),
+    (aiohttp.ClientConnectorError, Reason.CONNECT_REFUSED, "no connection; is the server running on this port?"),
     (aiohttp.ClientPayloadError, Reason.TRUNCATED, "the connection broke in the middle of the body"),
     (aiohttp.ServerDisconnectedError, Reason.TRUNCATED, "the connection was closed before an answer; restarting?"),
     (aiohttp.ClientResponseError, Reason.NOT_EXPOSITION, "the answer is not HTTP; check the port"),
-    (aiohttp.ClientConnectionError, Reason.TRUNCATED, "the connection broke; is the engine restarting?"),
+    (aiohttp.ClientConnectionError, Reason.TRUNCATED, "the connection broke; is the server restarting?"),
     (aiohttp.ClientError, Reason.ERROR, "the request could not be made; check url"),
 )
 

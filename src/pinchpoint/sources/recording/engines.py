@@ -58,8 +58,9 @@ def read_engine(
     """
     epochs = EpochTracker()
     said = target.facts.kind
-    # The kind is no guide to the names: a recorder writes what it read of any engine in vLLM's.
-    target = replace(target, facts=replace(target.facts, kind=""))
+    # The kind is no guide to the names: a recorder writes what it read of any engine in vLLM's. But where there is
+    # nothing to read, it says that nothing was expected.
+    target = replace(target, facts=replace(target.facts, kind=said if said == "openai" else ""))
 
     def read(number: int, step: str) -> Observed:
         at = number * step_seconds

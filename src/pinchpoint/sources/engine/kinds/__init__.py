@@ -5,14 +5,25 @@ To add one: its file, its name here. Is not the parser, and knows no target.
 
 from collections.abc import Mapping
 
-from pinchpoint.sources.engine.kinds import dynamo, llamacpp, lmdeploy, sglang, tgi, triton, trtllm, vllm
-from pinchpoint.sources.engine.kinds.kind import EngineKind
+from pinchpoint.sources.engine.kinds import dynamo, llamacpp, lmdeploy, openai, sglang, tgi, triton, trtllm, vllm
+from pinchpoint.sources.engine.kinds.kind import EngineKind, Get
 
-# In the order in which they are looked for: Triton's vLLM backend has a part of vLLM's names, Dynamo's workers have all
-# of their engine's.
-_ALL = (triton.KIND, vllm.KIND, sglang.KIND, lmdeploy.KIND, tgi.KIND, llamacpp.KIND, trtllm.KIND, dynamo.KIND)
+_ALL = (
+    vllm.KIND,
+    sglang.KIND,
+    trtllm.KIND,
+    triton.KIND,
+    tgi.KIND,
+    llamacpp.KIND,
+    lmdeploy.KIND,
+    dynamo.KIND,
+    openai.KIND,
+)
 
 KINDS: Mapping[str, EngineKind] = {kind.name: kind for kind in _ALL}
+# In the order in which they are looked for: Triton's vLLM backend has a part of vLLM's names. Dynamo's workers have all
+# of their engine's, and come after it.
+LOOKED_FOR: tuple[EngineKind, ...] = (triton.KIND, *(kind for kind in _ALL if kind is not triton.KIND))
 AUTO = "auto"
 
-__all__ = ["AUTO", "KINDS", "EngineKind"]
+__all__ = ["AUTO", "KINDS", "LOOKED_FOR", "EngineKind", "Get"]

@@ -1,10 +1,11 @@
 """What a kind of engine is: how it is told, where it answers, and how its exposition is read."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields
 
 from pinchpoint.snapshot import EngineFacts, FrontendReading, Reason, ReplicaReading
 from pinchpoint.sources.engine.exposition import Families
+from pinchpoint.sources.http import Answer
 
 FIELDS = frozenset(each.name for each in fields(ReplicaReading)) - {"replica", "model"}
 # What a verdict is made of: that a kind does not expose one of these is worth telling.
@@ -24,6 +25,10 @@ JUDGED_BY = frozenset(
         "iteration_tokens",
     }
 )
+
+
+# Asks a path of the target within its limits of time; at most so many bytes, or as many as an exposition may have.
+Get = Callable[[str, int | None], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,9 +40,11 @@ def read(families: Families, said: EngineFacts) -> Translation:
         found.warn("metrics are declared and have no value yet: the engine warms up, or has served no request")
         found.unavailable["requests_running"] = Reason.STARTING
     replicas = []
+    hybrid = False
     for name in sorted(found.by_replica, key=natural)[:MAX_REPLICAS]:
         fields: dict[str, Any] = found.by_replica[name]
         config = cache_config(families, name)
+        hybrid = hybrid or is_hybrid(config)
         _drop_estimates_that_are_off(fields, found)
         _drop_usage_of_no_pool(fields, config, found)
         fields |= _sleep(states.get(name))
@@ -50,12 +52,23 @@ def read(families: Families, said: EngineFacts) -> Translation:
         replicas.append(
             ReplicaReading(replica=name, model=models.get(name), kv_cache_capacity_tokens=capacity, **fields)
         )
+    frontend = read_frontend(families, found)
+    if hybrid:
+        _doubt_sizes(replicas, found)
     return Translation(
         replicas=tuple(replicas) or (ReplicaReading(),),
-        frontend=read_frontend(families, found),
+        frontend=frontend,
         warnings=tuple(found.warnings)[:MAX_WARNINGS],
         unavailable=found.unavailable,
     )
+
+
+def _doubt_sizes(replicas: list[ReplicaReading], found: Fields) -> None:
+    """vLLM issues 28228, 40691 and 42966, pull request 55624."""
+    if any(r.kv_cache_capacity_tokens for r in replicas):
+        found.warn("a hybrid model: its KV capacity in tokens is the engine's estimate over caches of several kinds")
+    if any(r.estimated_flops_per_gpu_total for r in replicas):
+        found.warn("a hybrid model: vLLM's estimates of its FLOPs and bytes were wrong for a while")
 
 
 def _drop_estimates_that_are_off(fields: dict[str, Any], found: Fields) -> None:
@@ -162,7 +175,7 @@ KIND = EngineKind(
     name="vllm",
     title="vLLM",
     marks=("vllm:",),
-    says=frozenset(VOCABULARY) | {"awake", "sleep_level", "kv_cache_capacity_tokens"},
+    says=(frozenset(VOCABULARY) - {"steps_total"}) | {"awake", "sleep_level", "kv_cache_capacity_tokens"},
     read=read,
     facts=_facts,
     dies_by_health=True,
