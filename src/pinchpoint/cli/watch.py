@@ -20,6 +20,7 @@ from pinchpoint.snapshot import EngineTarget, Snapshot
 from pinchpoint.sources.discovery import find_engines
 from pinchpoint.sources.engine import EngineScraper, EngineSettings
 from pinchpoint.sources.http import HttpClient
+from pinchpoint.sources.process import ProcessFinder
 
 STEP_SECONDS = 1.0
 
@@ -45,6 +46,8 @@ async def watch(
         board.expect_engines(targets, time.monotonic())
         scrapers = [EngineScraper(target, client, settings.engines) for target in targets]
         node.gpus.start()
+        if settings.processes.enabled:
+            board.put_processes(await asyncio.to_thread(ProcessFinder().look, targets), time.monotonic())
         try:
             return targets, await _snapshots(board, scrapers, seconds)
         finally:

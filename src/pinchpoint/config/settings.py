@@ -33,6 +33,7 @@ from pinchpoint.sources.gpu.settings import GpuSettings
 from pinchpoint.sources.host.settings import HostSettings
 from pinchpoint.sources.pods.settings import PodSettings
 from pinchpoint.sources.probe.settings import ProbeSettings
+from pinchpoint.sources.process.settings import ProcessSettings
 
 ENV_PREFIX = "PINCHPOINT_"
 
@@ -64,6 +65,7 @@ class Settings(BaseSettings):
     pods: PodSettings = PodSettings()
     engines: EngineSourceSettings = EngineSourceSettings()
     discovery: DiscoverySettings = DiscoverySettings()
+    processes: ProcessSettings = ProcessSettings()
     probes: ProbeSettings = ProbeSettings()
     diagnosis: Thresholds = Thresholds()
     log: LogSettings = LogSettings()

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pinchpoint.config import Settings
+from pinchpoint.daemon.joining import Joiner
 from pinchpoint.daemon.node import GpuSourceLike
 from pinchpoint.snapshot import (
     Absence,
@@ -21,6 +22,7 @@ from pinchpoint.snapshot import (
 )
 from pinchpoint.sources.discovery import Found
 from pinchpoint.sources.pods import PodDevice, PodsReading, attribute
+from pinchpoint.sources.process import Looked
 
 HOST_STALE_INTERVALS = 3
 
@@ -31,7 +33,10 @@ class Board:
     def __init__(self, settings: Settings, gpus: GpuSourceLike) -> None:
         self.settings = settings
         self.found = Found()  # engines, by those who look for them
+        self.targets: tuple[EngineTarget, ...] = ()
         self._gpus = gpus
+        self._joiner = Joiner()
+        self._processes: Looked | Absence | None = None  # what the newest look at them said
         self._engines: dict[str, EngineReading | Absence] = {}
         self._host: HostReading | None = None
         self._kubelet: PodsReading | Absence | None = None  # what it last said
@@ -43,7 +48,9 @@ class Board:
 
     def expect_engines(self, targets: Iterable[EngineTarget], now: float) -> None:
         """Says which engines there are: new ones are starting, engines that are gone take their readings with them."""
-        names = {target.engine for target in targets}
+        self.targets = tuple(targets)
+        self._joiner.expect(self.targets)
+        names = {target.engine for target in self.targets}
         for gone in self._engines.keys() - names:
             del self._engines[gone]
             self._forget(f"engine/{gone}")
@@ -61,11 +68,26 @@ class Board:
         for name, placement in wanted.items():
             self._totals.setdefault(name, ProbeTotals(target=name, placement=placement))
 
-    def put_engine(self, name: str, outcome: EngineReading | Absence, duration: float) -> None:
+    def put_engine(self, name: str, outcome: EngineReading | Absence, duration: float) -> bool:
+        """Whether the engine has begun anew since it was last read."""
         if name not in self._engines:  # it was removed while its last scrape was under way
-            return
-        self._engines[name] = self._dated(outcome, self._engines[name])
+            return False
+        last = self._engines[name]
+        self._engines[name] = self._dated(outcome, last)
         self._measured(f"engine/{name}", outcome.at, duration, succeeded=isinstance(outcome, EngineReading))
+        before = last.epoch if isinstance(last, EngineReading) else None
+        return isinstance(outcome, EngineReading) and outcome.epoch != before
+
+    def put_processes(self, outcome: Looked | Absence | None, at: float, duration: float = 0.0) -> None:
+        """``None``: nobody wants to know. While a look fails, what the last one found holds."""
+        if not isinstance(outcome, Absence):
+            self._joiner.put(outcome or Looked())
+        if outcome is None or (isinstance(outcome, Looked) and not outcome.living):  # no engine is on this host
+            self._processes = None
+            self._forget("process")
+            return
+        self._processes = outcome
+        self._measured("process", at + duration, duration, succeeded=isinstance(outcome, Looked))
 
     def _dated(self, outcome: EngineReading | Absence, last: EngineReading | Absence) -> EngineReading | Absence:
         """An absence that goes on counts from where it began, not from the latest attempt."""
@@ -108,25 +130,33 @@ class Board:
         devices, pod_absences = self._fresh_pods(now)
         host_limit = self.settings.host.interval_seconds * HOST_STALE_INTERVALS
         host = self._host if self._host and now - self._host.at <= host_limit else None
+        pods = attribute(devices, gpus)
+        looks = (self._processes,) if isinstance(self._processes, Absence) else ()
         snapshot = Snapshot(
             at=now,
             gpus=gpus,
-            engines=engines,
+            engines=self._joiner.join(engines, gpus, pods),
             probes=tuple(self._probes[name] for name in sorted(self._probes)),
             probe_totals=tuple(self._totals[name] for name in sorted(self._totals)),
             host=host,
             links=self._gpus.links,
-            pods=attribute(devices, gpus),
-            absences=(*gpu_absences, *engine_absences, *pod_absences, *self.found.absences()),
+            pods=pods,
+            absences=(*gpu_absences, *engine_absences, *pod_absences, *looks, *self.found.absences()),
         )
         up = {f"engine/{reading.engine}" for reading in engines}
         up |= {f"probe/{name}" for name, probe in self._probes.items() if probe.outcome == "ok"}
-        up |= {name for name, there in (("host", host), ("pods", self._kubelet is self._pods)) if there}
+        up |= {
+            name
+            for name, there in (("host", host), ("pods", self._kubelet is self._pods), ("process", not looks))
+            if there
+        }
         names = [f"engine/{name}" for name in self._engines] + [f"probe/{name}" for name in self._totals]
         if self.settings.host.enabled:
             names.append("host")
         if self._kubelet:
             names.append("pods")
+        if self._processes:
+            names.append("process")
         reports = [self._report(name, up=name in up, unix_offset=unix_offset) for name in sorted(names)]
         gpu = self._gpus.report(now)
         return snapshot, (*((gpu,) if gpu else ()), *reports, *self.found.sources(unix_offset))

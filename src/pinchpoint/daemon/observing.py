@@ -17,6 +17,7 @@ from pinchpoint.config import Settings
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.finding import AGAIN, QUESTIONS, Discoverer, engine_described
 from pinchpoint.daemon.lag import LoopLag
+from pinchpoint.daemon.looking import ProcessLook
 from pinchpoint.scheduler import Scheduler
 from pinchpoint.snapshot import EngineTarget, HostReading, ProbeOutcome
 from pinchpoint.sources.discovery import Ground, LoopbackFinder
@@ -56,6 +57,7 @@ class Observer:
         self._probers: dict[str, tuple[ProbeTargetSettings, Prober]] = {}
         self._pods: PodSource | None = None
         self._discoverer = self._new_discoverer()
+        self._look = ProcessLook(scheduler, board, clock)
         self._settings: Settings | None = None
 
     async def apply(self, settings: Settings, named: tuple[EngineTarget, ...]) -> None:
@@ -73,6 +75,7 @@ class Observer:
         else:
             self._scheduler.cancel("host")
         self._follow_pods(settings)
+        self._look.follow(settings)
         for prober in gone:
             await prober.close()
 
@@ -107,6 +110,7 @@ class Observer:
     async def close(self) -> None:
         """Ends every connection. The jobs are the scheduler's to end, before."""
         self._discoverer.end()
+        self._look.end()
         for _, prober in self._probers.values():
             await prober.close()
         await self._client.close()
@@ -133,7 +137,8 @@ class Observer:
             if not scraper.is_due(started):
                 return
             outcome = await scraper.scrape(self._clock)
-            self._board.put_engine(target.engine, outcome, self._clock() - started)
+            if self._board.put_engine(target.engine, outcome, self._clock() - started):
+                self._look.soon()
 
         interval = settings.engines.interval_seconds
         offset = zlib.crc32(target.engine.encode()) / 2**32 * interval  # each its own part of the interval, always

@@ -1,10 +1,12 @@
 """Everything a rule may look at, measured once per verdict."""
 
 from dataclasses import dataclass, field, fields
+from math import inf
 
 from pinchpoint.diagnosis.devices import Devices, devices_of
 from pinchpoint.diagnosis.latency import Latency, latency_of
 from pinchpoint.diagnosis.load import Load, load_of
+from pinchpoint.diagnosis.plateau import inferred_max_num_seqs
 from pinchpoint.diagnosis.probed import Probed, is_unmeasured, probed_of
 from pinchpoint.diagnosis.rates import known
 from pinchpoint.diagnosis.thresholds import Thresholds
@@ -31,6 +33,7 @@ class Signals:
     own_probes: float | None = None  # synthetic requests of ours that ended within the window; None: none are sent
     own_probe_targets: float | None = None  # ways in which they are sent: each may have one more in flight
     model_flops_utilization_ratio: float | None = None  # of the cards' dense bf16 peak, from public shapes and peaks
+    inferred_max_num_seqs: float | None = None  # a plateau in sight, where nobody told the limit
     facts: EngineFacts = field(default_factory=EngineFacts)
     slo: Slo = field(default_factory=Slo)
     load: Load = field(default_factory=Load)
@@ -97,6 +100,7 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds) 
         own_probes=float(sum(_ended(probe) >= readings[0].at for probe in probes)) if probes else None,
         own_probe_targets=float(len({probe.target for probe in probes})) if probes else None,
         model_flops_utilization_ratio=_flops_utilization(current, load),
+        inferred_max_num_seqs=_inferred_slots(every, thresholds) if not current.facts.max_num_seqs else None,
         facts=current.facts,
         slo=current.slo,
         load=load,
@@ -114,6 +118,11 @@ def _of_one_epoch(every: tuple[EngineReading, ...], oldest: float, at_least: int
             break
         chosen.append(reading)
     return tuple(reversed(chosen))
+
+
+def _inferred_slots(every: tuple[EngineReading, ...], thresholds: Thresholds) -> float | None:
+    """From all that is remembered of this epoch: a limit does not change, and a longer look contradicts sooner."""
+    return inferred_max_num_seqs(_of_one_epoch(every, -inf, 0), thresholds)
 
 
 def _ended(probe: ProbeReading) -> float:

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from pinchpoint.snapshot.absence import Reason
 from pinchpoint.snapshot.frontend import FrontendReading
 from pinchpoint.snapshot.replica import ReplicaReading
+
+_UNKNOWN: tuple[object, ...] = (None, "", {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,23 +43,27 @@ class EngineFacts:
     block_size: int | None = None  # tokens of a KV-cache block
     kv_cache_dtype: str | None = None
     kv_cache_capacity_tokens: float | None = None  # of one replica, as the start-up log says it
+    kv_cache_memory_bytes: float | None = None  # of one rank, as the start-up log says it
     origins: Mapping[str, str] = field(default_factory=dict)  # fact -> who said it; see ``completed``
 
     def completed(self, other: "EngineFacts", origin: str) -> "EngineFacts":
-        """These facts, with ``other``'s where these are unknown. ``origins`` remembers that ``origin`` said those.
+        """These facts, with ``other``'s where these are unknown. ``origins`` remembers who said those: ``origin``, or
+        whom ``other`` has them from.
 
-        Origins are ``config``, ``command_line``, ``log``, ``models`` (/v1/models) and ``metrics``; callers go from the
-        most to the least believed.
+        Origins are ``config``, ``metrics``, ``models`` (/v1/models), ``command_line``, ``log`` and ``inferred``;
+        callers go from the most to the least believed. A server is believed before what it was started with.
         """
-        unknown: tuple[object, ...] = (None, "", {})
-        new = {
+        new: dict[str, Any] = {name: value for name, value in other.known().items() if getattr(self, name) in _UNKNOWN}
+        said_by = {name: other.origins.get(name, origin) for name in new}
+        return replace(self, **new, origins={**self.origins, **said_by}) if new else self
+
+    def known(self) -> "dict[str, object]":
+        """Every fact that is known, by name; not who said it."""
+        return {
             each.name: value
             for each in fields(self)
-            if each.name != "origins"
-            and getattr(self, each.name) in unknown
-            and (value := getattr(other, each.name)) not in unknown
+            if each.name != "origins" and (value := getattr(self, each.name)) not in _UNKNOWN
         }
-        return replace(self, **new, origins={**self.origins, **dict.fromkeys(new, origin)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +71,8 @@ class EngineReading:
     """One scrape of one engine endpoint: its replicas, and what the exposition says about itself.
 
     ``engine`` is the operator's name of the target. ``epoch`` changes whenever the engine restarted (counters begin
-    anew): no rate may span two epochs. ``gpus`` are the GPU indices that belong to the engine, ``()`` = not known.
+    anew): no rate may span two epochs. ``gpus`` are the GPU indices that belong to the engine, ``()`` = not known;
+    ``gpus_by_replica`` is which of them each replica has, under ``""`` those of which that is not known.
     ``unavailable`` says why a field of the replicas is not known, where that has a cause worth telling: it is switched
     off in the engine, its value made no sense, or this kind of engine has no such metric. ``tokens_at_end``: its token
     counters move only when a request ends, so that one that stands still says nothing. ``running_lag_seconds``: how
@@ -79,6 +87,7 @@ class EngineReading:
     facts: EngineFacts = field(default_factory=EngineFacts)
     slo: Slo = field(default_factory=Slo)
     gpus: tuple[str, ...] = ()
+    gpus_by_replica: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     epoch: str = ""
     url: str = ""  # without credentials
     warnings: tuple[str, ...] = ()  # e.g. "kv_cache_usage_perc -0.39 is outside 0..1, dropped"

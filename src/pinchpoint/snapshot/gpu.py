@@ -101,6 +101,7 @@ class GpuReading:
     mig_instances: tuple[MigInstance, ...] = ()
     processes: tuple[GpuProcess, ...] = ()
     processes_seen: float | None = None  # how many there are; ``processes`` is capped
+    process_ids: tuple[int, ...] | None = None  # all that compute, the host's numbers; None: not known
     profile_stuck: bool | None = None  # busy, and the profiling counters say that no SM is: they need a new start
     power_limit_default_watts: float | None = None
     architecture: str | None = None

@@ -29,8 +29,9 @@ class EngineTarget:
 
     ``url`` is the base URL without a trailing slash (``http://127.0.0.1:8000``). ``facts.kind`` is empty where the
     exposition shall tell. ``found_by`` names what found it (``file/fleet``), and is empty for the configuration.
-    ``labels`` are the finder's, for people (pod, namespace); no metric depends on them. ``side_effects``: it is scraped
-    even where that does more than to read (llama.cpp's router, a server that sleeps).
+    ``labels`` are the finder's, for people; by ``pod`` and ``namespace`` the kubelet says which GPUs are the engine's.
+    ``log_file`` and ``log_unit`` (of systemd) are where its start-up log is, if the operator says so.
+    ``side_effects``: it is scraped even where that does more than to read (llama.cpp's router, a server that sleeps).
     """
 
     engine: str
@@ -44,3 +45,5 @@ class EngineTarget:
     side_effects: bool = False
     found_by: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    log_file: str = ""
+    log_unit: str = ""

@@ -111,7 +111,7 @@ def settled(name: str = "chat", bottleneck: Bottleneck = Bottleneck.KV_CAPACITY)
         confidence_ratio=0.9,
         scores={bottleneck: 0.9},
         advice=(Advice(action="fp8_kv_cache", text="halve it"),),
-        signals={"kv_cache_usage_ratio": 0.97},
+        signals={"kv_cache_usage_ratio": 0.97, "inferred_max_num_seqs": 48.0},
     )
     return Settled(diagnosis=diagnosis, since=40.0)
 

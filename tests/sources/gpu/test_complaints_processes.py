@@ -62,11 +62,41 @@ def test_a_process_is_told_with_its_memory_its_share_its_command_container_and_p
     assert unavailable(reading) == {}
 
 
-def test_processes_are_not_asked_for_unless_somebody_wants_them(fake: FakeNvml, opened: Open) -> None:
-    fake.set("gpu 0 proc 4711 70000000000 C 55")
-    reading = opened(settings=GpuSettings()).read()
+def test_only_the_ids_of_processes_are_asked_for_unless_somebody_wants_more(
+    fake: FakeNvml, opened: Open, proc: FakeProc
+) -> None:
+    for pid in (4711, 4712, 4713):
+        proc.add(pid)
+    fake.set("gpu 0 proc 4712 70000000000 C 55", "gpu 0 proc 4711 1000000 M", "gpu 0 proc 4713 1000000 G")
+    fake.set("gpu 0 proc 4714 1000000 C")  # it has ended
+    reading = opened(settings=GpuSettings(), proc=proc.folder).read()
     assert (reading.processes, reading.processes_seen) == ((), None)
+    assert reading.process_ids == (4711, 4712)  # those that draw serve nobody's requests
+    asked = {call[1] for call in fake.calls() if "Process" in call[1]}
+    assert asked == {LISTS[0], LISTS[2]}
+    assert unavailable(reading) == {}
+
+
+@pytest.mark.parametrize(("processes", "visible"), [(False, True), (None, False)])
+def test_not_even_ids_are_asked_for_where_nobody_wants_them_or_they_are_other_processes(
+    fake: FakeNvml, opened: Open, tmp_path: Path, processes: bool | None, visible: bool
+) -> None:
+    proc = FakeProc(tmp_path) if visible else FakeProc(tmp_path, A_CONTAINERS)
+    fake.set("gpu 0 proc 1 70000000000 C 55")
+    reading = opened(settings=GpuSettings(processes=processes), proc=proc.folder).read()
+    assert reading.process_ids is None
     assert [call for call in fake.calls() if "Process" in call[1]] == []
+
+
+def test_ids_that_the_driver_does_not_tell_are_unknown_and_no_complaint(
+    fake: FakeNvml, opened: Open, proc: FakeProc
+) -> None:
+    fake.fault(LISTS[0], code=4)
+    reading = opened(settings=GpuSettings(), proc=proc.folder).read()
+    assert (reading.process_ids, unavailable(reading)) == (None, {})
+    fake.clear()
+    fake.set(f"gpu 0 proc {2**31} 1000000 C")
+    assert opened(settings=GpuSettings(), proc=proc.folder).read().process_ids is None
 
 
 def test_listing_them_is_slow_so_it_is_done_seldom(fake: FakeNvml, opened: Open) -> None:

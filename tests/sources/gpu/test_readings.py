@@ -68,6 +68,7 @@ def test_eight_healthy_gpus_say_everything_in_base_units(fake: FakeNvml, watch: 
         nvlink_receive_bytes_total=0,
         nvlink_transmit_bytes_total=0,
         sm_active_ratio=0.62,
+        process_ids=(),
         profile_stuck=False,
         **dict.fromkeys(METRICS.keys() - {"sm_active_ratio"}, 0.0),
         pcie_replay_total=3,

@@ -22,6 +22,7 @@ _SLOTS = Advice(
 _BUDGET = Advice(
     action="raise_max_num_batched_tokens", text="Raise --max-num-batched-tokens: steps are full while the GPU has room."
 )
+_SAID_BY = {"command_line": ", from its command line", "log": ", from its start-up log"}
 
 
 def scheduler(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -98,8 +99,11 @@ def _why(signals: Signals, *, full_slots: bool) -> str:
     if not full_slots:
         return "requests wait while steps are at max_num_batched_tokens and the GPU has room"
     if limit:
-        return f"requests wait while all {limit} batch slots (max_num_seqs) are taken and the KV cache has room"
-    running = count(signals.load.requests_running or 0.0)
+        said_by = _SAID_BY.get(signals.facts.origins.get("max_num_seqs", ""), "")
+        return (
+            f"requests wait while all {limit} batch slots (max_num_seqs{said_by}) are taken and the KV cache has room"
+        )
+    running = count(signals.inferred_max_num_seqs or signals.load.requests_running or 0.0)
     return f"requests wait while {running} run, never more: a limit like max_num_seqs (inferred)"
 
 

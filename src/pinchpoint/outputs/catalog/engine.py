@@ -14,6 +14,8 @@ _FACTS = (
     "max_model_len",
     "tensor_parallel_size",
     "data_parallel_size",
+    "pipeline_parallel_size",
+    "kv_cache_dtype",
     "gpu_name",
 )
 
@@ -40,7 +42,25 @@ def _info(scene: Scene) -> Iterable[Sample]:
 
 def _gpus(scene: Scene) -> Iterable[Sample]:
     uuids = {g.gpu: g.uuid for g in scene.snapshot.gpus}
-    return (((e.engine, gpu, uuids.get(gpu, "")), 1) for e in scene.snapshot.engines for gpu in e.gpus)
+    for e in scene.snapshot.engines:
+        for replica, gpus in (e.gpus_by_replica or {"": e.gpus}).items():
+            yield from (((e.engine, replica, gpu, uuids.get(gpu, "")), 1) for gpu in gpus)
+
+
+def _fact_origins(scene: Scene) -> Iterable[Sample]:
+    for e in scene.snapshot.engines:
+        yield from (((e.engine, fact, origin), 1) for fact, origin in e.facts.origins.items())
+        if _inferred_slots(scene, e.engine) is not None:
+            yield (e.engine, "max_num_seqs", "inferred"), 1
+
+
+def _inferred(scene: Scene) -> Iterable[Sample]:
+    return (((e.engine,), _inferred_slots(scene, e.engine)) for e in scene.snapshot.engines)
+
+
+def _inferred_slots(scene: Scene, engine: str) -> float | None:
+    settled = scene.verdicts.get(engine)
+    return settled.diagnosis.signals.get("inferred_max_num_seqs") if settled else None
 
 
 def _slo(scene: Scene) -> Iterable[Sample]:
@@ -62,9 +82,26 @@ ENGINE_METRICS = (
         _info,
         "What the engine is and how it is configured; empty where unknown.",
     ),
-    info("engine_gpu_info", ("engine", "gpu", "uuid"), _gpus, "Which GPUs belong to the engine."),
+    info(
+        "engine_gpu_info",
+        ("engine", "replica", "gpu", "uuid"),
+        _gpus,
+        "Which GPUs belong to the engine; replica is empty where it is not known which of them has the GPU.",
+    ),
+    info(
+        "engine_fact_origin_info",
+        ("engine", "fact", "origin"),
+        _fact_origins,
+        "Who said a fact: config, metrics, models (/v1/models), command_line, log, nvml; or that it is inferred.",
+    ),
     _of_engine("engine_replicas", "Engine cores (data-parallel ranks) behind the endpoint.", lambda e: len(e.replicas)),
     _of_engine("engine_max_num_seqs", "Requests that may run at once in one replica.", lambda e: e.facts.max_num_seqs),
+    gauge(
+        "engine_inferred_max_num_seqs",
+        ("engine",),
+        _inferred,
+        "Requests beyond which a replica has never gone while others waited: a limit that nobody told, in sight now.",
+    ),
     plain("kv_cache_usage_ratio", "Share of KV-cache blocks held by live requests; cached but free blocks are free."),
     plain("kv_cache_capacity_tokens", "Tokens that the KV cache holds."),
     plain("requests_running", "Requests in the running batch."),

@@ -40,7 +40,8 @@ def known(reading: Any) -> dict[str, Any]:
 def gpu_line(gpu: GpuReading) -> dict[str, Any]:
     """A line's entry of one GPU; that it is well goes without saying."""
     entry = known(gpu) | _nvlinks(gpu)
-    entry.pop("nvlinks", None)
+    for what in ("nvlinks", "process_ids"):  # the first are told by family, the others mean nothing elsewhere
+        entry.pop(what, None)
     if gpu.up and gpu.state is GpuState.OK:
         del entry["up"], entry["state"]
     return entry

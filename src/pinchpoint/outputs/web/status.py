@@ -9,7 +9,7 @@ from pinchpoint.outputs.scene import Scene
 from pinchpoint.outputs.web.as_json import as_json
 from pinchpoint.outputs.web.recent import fullest, total
 from pinchpoint.outputs.web.view import EngineView, View, headline, view
-from pinchpoint.snapshot import GpuReading, HostReading, ProbeReading
+from pinchpoint.snapshot import EngineFacts, GpuReading, HostReading, ProbeReading
 
 
 def status(scene: Scene) -> dict[str, object]:
@@ -65,6 +65,7 @@ def _engine(seen: View, engine: EngineView) -> dict[str, object]:
         "model": engine.model,
         "kind": facts.kind if facts else None,
         "version": facts.version if facts else None,
+        "facts": _facts(engine),
         "up": engine.now is not None,
         "severity": engine.severity.value,
         "words": engine.words,
@@ -81,6 +82,7 @@ def _engine(seen: View, engine: EngineView) -> dict[str, object]:
         "tpot": _latency(engine, engine.tpot),
         "history": as_json(engine.history),
         "gpus": [gpu.gpu for gpu in engine.gpus],
+        "gpus_by_replica": as_json(engine.last.gpus_by_replica) if engine.last else {},
         "replicas": [
             {
                 "replica": replica.replica,
@@ -99,6 +101,19 @@ def _engine(seen: View, engine: EngineView) -> dict[str, object]:
         }
         if engine.now and engine.now.frontend.lora_adapters
         else None,
+    }
+
+
+def _facts(engine: EngineView) -> dict[str, object]:
+    """Each known fact with who said it; what is only inferred says so."""
+    facts = engine.last.facts if engine.last else EngineFacts()
+    inferred = engine.settled.diagnosis.signals.get("inferred_max_num_seqs") if engine.settled else None
+    if inferred is not None:
+        facts = facts.completed(EngineFacts(kind="", max_num_seqs=int(inferred)), "inferred")
+    return {
+        name: {"value": as_json(value), "origin": facts.origins.get(name)}
+        for name, value in facts.known().items()
+        if name != "model_config"
     }
 
 

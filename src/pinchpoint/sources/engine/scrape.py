@@ -1,7 +1,6 @@
-"""The scraper of one engine: /metrics, with /health and /version after it. Failure is data."""
+"""The scraper of one engine: /metrics, and after it its health and identity. Failure is data."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ import structlog
 
 from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, HttpAccess, Reason
 from pinchpoint.sources.engine.epoch import EpochTracker
+from pinchpoint.sources.engine.identity import Identity
 from pinchpoint.sources.engine.kinds import KINDS
 from pinchpoint.sources.engine.place import Place
 from pinchpoint.sources.engine.quirks import with_quirks
@@ -18,9 +18,8 @@ from pinchpoint.sources.http import EXPOSITION, Answer, HttpClient, SourceError
 from pinchpoint.sources.http.backoff import LONGEST_SECONDS, Backoff
 
 THREAD_ABOVE_BYTES = 100_000  # about 6 ms of parsing: more would hold up the event loop
-VERSION_REFRESH_SECONDS = 600.0  # a restart is asked about at once; this is for one that went unseen
-MAX_SMALL_BODY_BYTES = 4096  # /health and /version
-SMALL_TIMEOUT_SECONDS = 1.0  # of either: what they add is not worth a late reading
+MAX_HEALTH_BYTES = 4096
+SMALL_TIMEOUT_SECONDS = 1.0  # of health and identity: what they add is not worth a late reading
 
 # Where nobody listens, or the core is dead, asking costs nobody anything, and a restart shall be seen soon.
 CHEAP_REASONS = frozenset({Reason.CONNECT_REFUSED, Reason.ENGINE_DEAD})
@@ -35,7 +34,7 @@ _log = structlog.get_logger(__name__)
 
 
 class EngineScraper:
-    """Scrapes one target, one request at a time, and remembers what it needs between two: version and epoch."""
+    """Scrapes one target, one request at a time, and remembers what it needs between two: identity and epoch."""
 
     def __init__(self, target: EngineTarget, client: HttpClient, settings: EngineSourceSettings | None = None) -> None:
         self.target = target
@@ -49,8 +48,7 @@ class EngineScraper:
         self._place = Place(target)
         self._epochs = EpochTracker()
         self._last: EngineReading | None = None
-        self._version: str | None = None
-        self._version_asked_at: float | None = None
+        self._identity = Identity()
         self._lost: Reason | None = None
 
     def is_due(self, now: float) -> bool:
@@ -83,16 +81,16 @@ class EngineScraper:
         last, self._last = self._last, reading
         # Others have no /health, let it fail when they are busy (TGI), or generate for it (SGLang).
         if KINDS[reading.facts.kind].dies_by_health and not _shows_life(last, reading):
-            health = await self._small("/health", now, deadline)
+            health = await self._small("/health", MAX_HEALTH_BYTES, now, deadline)
             if health is not None and health.status == 503:
                 raise SourceError(
                     Reason.ENGINE_DEAD, "/health answers 503: the engine core died, its metrics are frozen; restart it"
                 )
         if last is not None and last.epoch != reading.epoch:
-            self._version = self._version_asked_at = None
+            self._identity.forget()
             _log.info("engine restarted", engine=self.target.engine)
-        await self._refresh_version(now, deadline)
-        return replace(reading, facts=replace(reading.facts, version=self._version or reading.facts.version))
+        await self._identity.refresh(lambda path, most: self._small(path, most, now, deadline), now())
+        return replace(reading, facts=self._identity.onto(reading.facts))
 
     async def _metrics(self, now: Callable[[], float], deadline: float) -> EngineReading:
         """What the exposition says, and it alone; of a server that has none, that it lives."""
@@ -115,19 +113,11 @@ class EngineScraper:
             return await asyncio.to_thread(reading_from_body, *arguments)
         return reading_from_body(*arguments)
 
-    async def _refresh_version(self, now: Callable[[], float], deadline: float) -> None:
-        """Asks for the engine's version at the start, after a restart and every ten minutes."""
-        if self._version_asked_at is None or now() - self._version_asked_at > VERSION_REFRESH_SECONDS:
-            self._version_asked_at = now()
-            answer = await self._small("/version", now, deadline)
-            if answer is not None:
-                self._version = _version_in(answer.body)
-
-    async def _small(self, path: str, now: Callable[[], float], deadline: float) -> Answer | None:
+    async def _small(self, path: str, most: int, now: Callable[[], float], deadline: float) -> Answer | None:
         """A small page of the same server; ``None`` when it does not answer soon: silence of this says nothing."""
         try:
             seconds = max(0.05, min(SMALL_TIMEOUT_SECONDS, deadline - now()))
-            return await self._get(path, MAX_SMALL_BODY_BYTES, now, seconds)
+            return await self._get(path, most, now, seconds)
         except SourceError:
             return None
 
@@ -183,12 +173,3 @@ def _require_ok(answer: Answer, access: HttpAccess) -> None:
         raise SourceError(Reason.UNAUTHORIZED, f"HTTP {answer.status}: {said}")
     if answer.status != 200:
         raise SourceError(Reason.HTTP_STATUS, f"HTTP {answer.status}; check metrics_path and the engine's log")
-
-
-def _version_in(body: bytes) -> str | None:
-    try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    version = answer.get("version") if isinstance(answer, dict) else None
-    return version if isinstance(version, str) and version.isprintable() and 0 < len(version) <= 64 else None

@@ -1,5 +1,6 @@
 """What an operator says about the engines to watch."""
 
+from pathlib import Path
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -80,6 +81,19 @@ class EngineSettings(AccessSettings):
         default=None, ge=1, le=MAX_COUNT, description="GPUs per replica. Default: unknown."
     )
     data_parallel_size: int | None = Field(default=None, ge=1, le=MAX_COUNT, description="Replicas. Default: unknown.")
+    pipeline_parallel_size: int | None = Field(
+        default=None, ge=1, le=MAX_COUNT, description="Stages of a replica. Default: unknown."
+    )
+    kv_cache_capacity_tokens: float | None = Field(
+        default=None,
+        gt=0,
+        le=MAX_COUNT,
+        description="Tokens that one replica's KV cache holds. Default: as the engine's metrics or its log say.",
+    )
+    kv_cache_dtype: str | None = Field(default=None, description="vLLM's --kv-cache-dtype. Default: unknown.")
+    block_size: int | None = Field(
+        default=None, ge=1, le=MAX_COUNT, description="Tokens of a KV-cache block. Default: unknown."
+    )
     gpu_memory_utilization: float | None = Field(
         default=None,
         gt=0,
@@ -95,6 +109,16 @@ class EngineSettings(AccessSettings):
     slo: SloSettings = Field(default=SloSettings(), description="The promised latency.")
     gpus: tuple[str, ...] = Field(
         default=(), description="Indices of the engine's GPUs, like ['0', '1']. Default: not known."
+    )
+    log_file: Path | None = Field(
+        default=None,
+        description="File that holds the engine's start-up log, read for what it does not export. Default: where its "
+        "process on this host writes, if that is a file, a systemd unit's journal or Docker's.",
+    )
+    log_unit: str = Field(
+        default="",
+        pattern=r"^([A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]{0,254})?$",
+        description="systemd unit whose journal holds that log, like vllm.service. Default: as log_file.",
     )
     timeout_seconds: float | None = Field(
         default=None,
@@ -139,6 +163,8 @@ class EngineSettings(AccessSettings):
             gpus=self.gpus,
             access=self.access(),
             timeout_seconds=self.timeout_seconds,
+            log_file=str(self.log_file) if self.log_file is not None else "",
+            log_unit=self.log_unit,
             side_effects=self.side_effects,
         )
 

@@ -15,7 +15,7 @@ from pinchpoint.sources.gpu.nvlink import NvLinks
 from pinchpoint.sources.gpu.nvml import FieldAnswers, GpuDownError, LibraryDownError, NvmlGpu, Versions
 from pinchpoint.sources.gpu.pci import numa_node
 from pinchpoint.sources.gpu.pcie import PcieRates
-from pinchpoint.sources.gpu.processes import Processes
+from pinchpoint.sources.gpu.processes import Processes, ProcessIds
 from pinchpoint.sources.gpu.rows import ROWS, THROUGHPUT, Answer, Row, Tier
 from pinchpoint.sources.gpu.site import Site
 from pinchpoint.sources.gpu.throttling import Throttling
@@ -62,7 +62,11 @@ class Device:
         self.history: History = site.history(uuid)
         settings = site.settings
         rates = () if settings.pcie_throughput else (PcieRates(nvml, site.clock),)
-        processes = (Processes(nvml, settings.max_processes, site.host_pids),) if settings.processes else ()
+        processes: tuple[Part, ...] = ()
+        if settings.processes:
+            processes = (Processes(nvml, settings.max_processes, site.host_pids),)
+        elif settings.processes is None and site.host_pids.visible:
+            processes = (ProcessIds(nvml, site.host_pids),)
         self._holders = profile, mig = Profile(nvml, site.clock), MigInstances(nvml, site.clock)
         self._parts: tuple[Part, ...] = (
             Memory(nvml),

@@ -41,10 +41,11 @@ class GpuSettings(BaseModel):
         description="Whether PCIe traffic is asked for by the call that blocks for 20 ms a direction and GPU. Default "
         "false: the driver's byte counters are used where they tell.",
     )
-    processes: bool = Field(
-        default=False,
-        description="Whether the processes on each GPU are read: memory, SM share, command, container. Default false: "
-        "each is a series, and the driver takes milliseconds to list them. Names need the host's PID namespace.",
+    processes: bool | None = Field(
+        default=None,
+        description="Whether the processes on each GPU are told one by one: memory, SM share, command, container. "
+        "Default: no, for each is a series; only their ids are read, which tells the GPUs of an engine on this host. "
+        "False: not even those. Both need the host's PID namespace.",
     )
     max_processes: int = Field(
         default=64,
