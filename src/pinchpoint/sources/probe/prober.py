@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from urllib.request import getproxies_environment
@@ -11,12 +11,12 @@ import aiohttp
 import structlog
 
 from pinchpoint.snapshot import ProbeOutcome, ProbeReading
-from pinchpoint.sources.probe import chat, prompt
+from pinchpoint.sources.probe import prompt
+from pinchpoint.sources.probe.dialects import DIALECTS, Parameters
 from pinchpoint.sources.probe.error_body import parse_json
 from pinchpoint.sources.probe.exchange import Exchange, Request, fetch, stream
 from pinchpoint.sources.probe.judgement import Judgement, judge
 from pinchpoint.sources.probe.reading import blank_reading, reading
-from pinchpoint.sources.probe.roots import candidates
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
 from pinchpoint.sources.probe.timing import timing
 from pinchpoint.sources.probe.tracing import trace_config
@@ -57,7 +57,8 @@ class Prober:
         self._nonce = nonce
         self._loop_lag = loop_lag
         self._session: aiohttp.ClientSession | None = None
-        self._parameters = chat.Parameters.of(settings)
+        self._dialect = DIALECTS[settings.dialect](settings.api_version)
+        self._parameters = Parameters.of(settings)
         self._model = settings.model
         self._root: str | None = None
         self._last_outcome: ProbeOutcome | None = None
@@ -96,42 +97,46 @@ class Prober:
         return reading(self._settings, at, exchange, judgement, times, (key,))
 
     async def _converse(self, key: str) -> tuple[Exchange, Judgement]:
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        headers = self._dialect.headers(key)
         if self._model is None:
             self._model = await self._first_model(headers)
         model, text = self._model, prompt.build(self._nonce(), self._settings.prompt_words)
 
-        async def chat_at(root: str) -> tuple[Exchange, Judgement]:
+        async def ask_at(root: str) -> tuple[Exchange, Judgement]:
+            url = self._dialect.request_url(root, model)
             while True:
-                body = chat.request_body(model, text, self._parameters)
-                request = Request(url=root + chat.PATH, headers=headers, body=body, proxy=self._settings.proxy)
-                exchange = await self._fresh(partial(stream, request, self._settings.deadlines, chat.interpret))
+                body = self._dialect.body(model, text, self._parameters)
+                request = Request(url=url, headers=headers, body=body, proxy=self._settings.proxy)
+                exchange = await self._fresh(
+                    partial(stream, request, self._settings.deadlines, self._dialect.interpret)
+                )
                 judgement = judge(exchange)
                 repaired = None
                 if judgement.outcome is ProbeOutcome.BAD_REQUEST and exchange.status in (400, 422):
-                    repaired = chat.repaired(self._parameters, judgement.facts.text)
+                    repaired = self._dialect.repaired(self._parameters, judgement.facts.text)
                 if repaired is None:
                     return exchange, judgement
                 log.info("server refuses a parameter, sending without it", target=self._settings.name)
                 self._parameters = repaired
 
-        return await self._at_any_root(chat_at)
+        return await self._at_any_root(ask_at)
 
-    async def _first_model(self, headers: dict[str, str]) -> str:
+    async def _first_model(self, headers: Mapping[str, str]) -> str:
         """The first model that the server lists. Raises ``_RefusedError`` when there is no such list."""
 
         async def list_at(root: str) -> tuple[Exchange, Judgement]:
-            request = Request(url=f"{root}/models", headers=headers, proxy=self._settings.proxy)
+            url = self._dialect.models_url(root)
+            request = Request(url=url, headers=headers, proxy=self._settings.proxy)
             exchange = await self._fresh(partial(fetch, request, self._settings.deadlines, MAX_MODEL_LIST_BYTES))
             if exchange.status != 200:
                 return exchange, judge(exchange)
-            if _listed_model(exchange.body) is not None:
+            if self._listed_model(exchange.body) is not None:
                 return exchange, Judgement(outcome=ProbeOutcome.OK)
             said = f"no model is listed at {request.url}: {exchange.body}"
             return exchange, Judgement(outcome=ProbeOutcome.MODEL_NOT_FOUND, message=said, wrong_path=True)
 
         exchange, judgement = await self._at_any_root(list_at)
-        model = _listed_model(exchange.body)
+        model = self._listed_model(exchange.body)
         if judgement.outcome is not ProbeOutcome.OK or model is None:
             raise _RefusedError(judgement, exchange)
         return model
@@ -141,7 +146,7 @@ class Prober:
     ) -> tuple[Exchange, Judgement]:
         """The answer at the first URL shape that this API has, which is remembered; else that at the likeliest."""
         first: tuple[Exchange, Judgement] | None = None
-        for root in (self._root,) if self._root is not None else candidates(self._settings.url):
+        for root in (self._root,) if self._root is not None else self._dialect.roots(self._settings.url):
             exchange, judgement = await send(root)
             if not judgement.wrong_path:
                 self._root = root if exchange.status is not None else self._root
@@ -196,6 +201,9 @@ class Prober:
             )
         return key
 
+    def _listed_model(self, body: str | None) -> str | None:
+        return next(iter(self._dialect.listed_models(parse_json(body or ""))), None)
+
     def _log_change(self, result: ProbeReading) -> None:
         """One line when the outcome changes, none while it stays."""
         before, self._last_outcome = self._last_outcome, result.outcome
@@ -216,12 +224,3 @@ class Prober:
 def _read_key(path: Path) -> str:
     with path.open("rb") as file:
         return file.read(MAX_KEY_BYTES).decode("utf-8", errors="replace").strip()
-
-
-def _listed_model(body: str | None) -> str | None:
-    document = parse_json(body or "")
-    models = document.get("data") if isinstance(document, dict) else None
-    if isinstance(models, list) and models and isinstance(models[0], dict):
-        name = models[0].get("id")
-        return name if isinstance(name, str) and name else None
-    return None

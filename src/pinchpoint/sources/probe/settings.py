@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, model_v
 
 from pinchpoint.snapshot import Placement
 from pinchpoint.sources.http.base_url import BaseUrl
+from pinchpoint.sources.probe.dialects import DialectName
 
 HOSTED_INTERVAL_FLOOR_SECONDS = 60.0
 _DEFAULT_INTERVAL_SECONDS = {Placement.LOCAL: 30.0, Placement.HOSTED: 300.0}
@@ -91,6 +92,15 @@ class ProbeTargetSettings(BaseModel):
         min_length=1,
         max_length=256,
         description="Model to ask. Unset: the first of the server's model list.",
+    )
+    dialect: DialectName = Field(
+        default=DialectName.OPENAI_CHAT, description="The API's dialect. openai_chat: what most servers speak."
+    )
+    api_version: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=40,
+        description="The API's version where a dialect has one. Unset: its own.",
     )
     placement: Placement = Field(
         default=Placement.LOCAL,

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from pinchpoint.snapshot import Placement
 from pinchpoint.sources.probe import ParameterSettings, ProbeTargetSettings
-from pinchpoint.sources.probe.chat import Parameters, interpret, repaired, request_body
+from pinchpoint.sources.probe.dialects import Parameters
+from pinchpoint.sources.probe.dialects.openai_chat import interpret, repaired, request_body
 from pinchpoint.sources.probe.event import StreamEvent, TextKind, Usage
 from pinchpoint.sources.probe.sse import SseEvent
 

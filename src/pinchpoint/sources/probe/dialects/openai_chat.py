@@ -1,22 +1,20 @@
 """The OpenAI chat dialect: what is asked, what each event of the answer means, and what to ask after a refusal.
 
-Is not: a reader of sockets. Another dialect is another file with the same three functions. Sources: OpenAI's API
+Sources: OpenAI's API
 reference (chat completion chunks, ``stream_options``); vLLM's ``continuous_usage_stats``, ``ignore_eos`` and
 ``min_tokens``; ``reasoning`` and ``reasoning_content`` are two spellings that vLLM and its peers have used for the
 same text.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from pinchpoint.snapshot import Placement
+from pinchpoint.sources.probe.dialects.dialect import Dialect, DialectName
+from pinchpoint.sources.probe.dialects.parameters import Parameters, not_accepted, without
 from pinchpoint.sources.probe.event import StreamEvent, TextKind, Usage
-from pinchpoint.sources.probe.settings import ProbeTargetSettings
 from pinchpoint.sources.probe.sse import SseEvent
 
-PATH = "/chat/completions"
 MAX_TOKENS = 10**9  # a count above it is none: JSON has whole numbers of a hundred digits
 
 _FIELDS = {  # in this order, so that an event which carries both counts as visible content
@@ -25,50 +23,28 @@ _FIELDS = {  # in this order, so that an event which carries both counts as visi
     "reasoning_content": TextKind.REASONING,
     "refusal": TextKind.REFUSAL,
 }
-_NOT_ACCEPTED = (
-    "unsupported",
-    "not supported",
-    "does not support",
-    "extra_forbidden",
-    "extra inputs",
-    "not permitted",
-    "not allowed",
-    "unrecognized",
-    "unknown",
-    "unexpected",
-    "invalid parameter",
-    "invalid field",
-)
+_WORDS = {
+    "continuous_usage": ("continuous_usage",),
+    "stream_usage": ("stream_options", "include_usage"),
+    "ignore_eos": ("ignore_eos", "min_tokens"),
+    "temperature": ("temperature",),
+}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """What the request says beside model and prompt. Servers differ in what they accept: a prober keeps what worked."""
+class OpenAIChat(Dialect):
+    """``POST /chat/completions``."""
 
-    max_tokens: int
-    token_field: str = "max_tokens"  # noqa: S105 - the name of a field, not a secret
-    token_field_tried: bool = False  # the other name was refused: this one has to do
-    stream_usage: bool = True
-    continuous_usage: bool = False
-    ignore_eos: bool = False
-    temperature: float | None = None
-    reasoning_effort: str | None = None
-    extra_body: Mapping[str, object] = field(default_factory=dict)
+    name = DialectName.OPENAI_CHAT
+    path = "/chat/completions"
 
-    @classmethod
-    def of(cls, target: ProbeTargetSettings) -> "Parameters":
-        """The target's profile, with the defaults of its placement where the operator left them open."""
-        local, profile = target.placement is Placement.LOCAL, target.parameters
-        return cls(
-            max_tokens=target.max_tokens,
-            token_field=profile.token_field,
-            stream_usage=profile.stream_usage,
-            continuous_usage=local if profile.continuous_usage is None else profile.continuous_usage,
-            ignore_eos=local if profile.ignore_eos is None else profile.ignore_eos,
-            temperature=profile.temperature,
-            reasoning_effort=profile.reasoning_effort,
-            extra_body=profile.extra_body,
-        )
+    def body(self, model: str, prompt: str, parameters: Parameters) -> dict[str, object]:
+        return request_body(model, prompt, parameters)
+
+    def interpret(self, event: SseEvent) -> StreamEvent:
+        return interpret(event)
+
+    def repaired(self, parameters: Parameters, refusal: str) -> Parameters | None:
+        return repaired(parameters, refusal)
 
 
 def request_body(model: str, prompt: str, parameters: Parameters) -> dict[str, object]:
@@ -98,16 +74,10 @@ def repaired(parameters: Parameters, refusal: str) -> Parameters | None:
     ``refusal`` is the error's text, ``param`` and codes included. Every repair can happen once, so retries end.
     """
     text = refusal.lower()
-    if not any(phrase in text for phrase in _NOT_ACCEPTED):
+    if not not_accepted(text):
         return None
-    if parameters.continuous_usage and "continuous_usage" in text:
-        return replace(parameters, continuous_usage=False)
-    if parameters.stream_usage and ("stream_options" in text or "include_usage" in text):
-        return replace(parameters, stream_usage=False)
-    if parameters.ignore_eos and ("ignore_eos" in text or "min_tokens" in text):
-        return replace(parameters, ignore_eos=False)
-    if parameters.temperature is not None and "temperature" in text:
-        return replace(parameters, temperature=None)
+    if (milder := without(parameters, text, _WORDS)) is not None:
+        return milder
     # "Use max_completion_tokens instead" names both fields: the one that was sent is the wrong one.
     if parameters.token_field in text and not parameters.token_field_tried:
         other = "max_completion_tokens" if parameters.token_field == "max_tokens" else "max_tokens"  # noqa: S105
