@@ -7,7 +7,8 @@ from typing import ClassVar
 from urllib.parse import quote
 
 from pinchpoint.sources.probe import roots
-from pinchpoint.sources.probe.dialects.parameters import Parameters
+from pinchpoint.sources.probe.dialects.decoding import names_in
+from pinchpoint.sources.probe.dialects.parameters import Parameters, repaired
 from pinchpoint.sources.probe.event import StreamEvent
 from pinchpoint.sources.probe.sse import SseEvent
 
@@ -16,6 +17,10 @@ class DialectName(StrEnum):
     """The APIs that a probe can speak. A word of the configuration."""
 
     OPENAI_CHAT = "openai_chat"
+    OPENAI_RESPONSES = "openai_responses"
+    AZURE_OPENAI = "azure_openai"
+    ANTHROPIC = "anthropic"
+    GEMINI = "gemini"
 
 
 class Dialect(ABC):
@@ -27,6 +32,10 @@ class Dialect(ABC):
 
     name: ClassVar[DialectName]
     path: ClassVar[str]  # of the request, below the root; {model} stands for the model
+    optional: ClassVar[Mapping[str, tuple[str, ...]]]  # what can be left out, by the words of a refusal that names it
+    token_fields: ClassVar[tuple[str, ...]]  # the names of the limit of tokens, the usual one first
+
+    versioned: ClassVar[bool] = False  # whether api_version means anything
 
     def __init__(self, api_version: str | None = None) -> None:
         self._api_version = api_version
@@ -37,7 +46,7 @@ class Dialect(ABC):
 
     def request_url(self, root: str, model: str) -> str:
         """Where to POST the request."""
-        return root + self.path.format(model=quote(model, safe=""))
+        return root + self.path.format(model=self.quoted(model))
 
     def models_url(self, root: str) -> str:
         """Where to GET the list of models: free, so it serves as the sign of life too."""
@@ -55,15 +64,15 @@ class Dialect(ABC):
     def interpret(self, event: SseEvent) -> StreamEvent:
         """What one event says. Total: whatever a server sends is an event, at worst a malformed one."""
 
-    @abstractmethod
     def repaired(self, parameters: Parameters, refusal: str) -> Parameters | None:
-        """The parameters without what a 400 or 422 names as not accepted; ``None`` when none of ours is to blame.
+        """The parameters without what a refusal (400, 422) names as not accepted; ``None`` when it names none."""
+        return repaired(parameters, refusal, self.optional, self.token_fields)
 
-        ``refusal`` is the error's text, ``param`` and codes included. Every repair can happen once, so retries end.
-        """
+    @staticmethod
+    def quoted(part: str) -> str:
+        """A part of a path or a query, so that it stays one part: models are called things like org/name."""
+        return quote(part, safe="")
 
-    def listed_models(self, document: object) -> tuple[str, ...]:
-        """The names in a parsed model list, in its order; ``()`` when it is none."""
-        models = document.get("data") if isinstance(document, dict) else None
-        ids = [model.get("id") for model in models if isinstance(model, dict)] if isinstance(models, list) else []
-        return tuple(name for name in ids if isinstance(name, str) and name)
+    def listed_models(self, document: object) -> tuple[str, ...] | None:
+        """The names in a parsed model list, in its order; ``None`` when it is no such list."""
+        return names_in(document, "data", "id")
