@@ -68,7 +68,7 @@ def _pip(folder: Path, *what: str) -> None:
     command = [*_pip_of(folder), "install", "-q"]
     if extra := os.environ.get(EXTRA_INDEX):
         command += ["--find-links" if Path(extra).is_dir() else "--extra-index-url", extra]
-    _run([*command, *what], f"pip finds no way (another index or a folder of wheels: set {EXTRA_INDEX})")
+    _run([*command, *what], "pip can't install it")
 
 
 def _pip_of(folder: Path) -> list[str]:
@@ -84,12 +84,14 @@ def _run(command: list[str], remedy: str) -> None:
 
 
 def _cause(output: str) -> str:
-    """What is missing, of all that pip says."""
+    """What went wrong, of all that pip says, in a line."""
+    if missing := re.search(r"No matching distribution found for ([^\s;]+)", output):
+        example = f", like {TORCH_INDEX}" if missing[1].startswith("torch==") else ""
+        return (
+            f"the package index offers no {missing[1]}; set {EXTRA_INDEX} to one that does{example}, or to a folder "
+            "that holds the wheel"
+        )
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    missing = re.search(r"No matching distribution found for (\S+)", output)
-    if missing:
-        where = f"; the public index {TORCH_INDEX} has it" if missing[1].startswith("torch==") else ""
-        return f"the package index offers no {missing[1]}{where}"
     errors = [line for line in lines if line.startswith("ERROR")]
     return (errors or lines or ["it does not say why"])[-1]
 

@@ -15,7 +15,7 @@ import structlog
 
 from pinchpoint.config import Settings
 from pinchpoint.daemon.board import Board
-from pinchpoint.daemon.finding import QUESTIONS, Discoverer, engine_described
+from pinchpoint.daemon.finding import AGAIN, QUESTIONS, Discoverer, engine_described
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.looking import ProcessLook
 from pinchpoint.scheduler import Scheduler
@@ -82,7 +82,7 @@ class Observer:
     def _new_discoverer(self) -> Discoverer:
         def loopback(interval_seconds: float) -> LoopbackFinder:
             return LoopbackFinder(
-                self._client, interval_seconds, self._clock, own_ports=self._own_ports, questions=QUESTIONS
+                self._client, interval_seconds, self._clock, own_ports=self._own_ports, questions=QUESTIONS, again=AGAIN
             )
 
         def changed() -> None:

@@ -12,10 +12,11 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from pinchpoint.daemon.finding import QUESTIONS
+from pinchpoint.daemon.finding import AGAIN, QUESTIONS
 from pinchpoint.sources.discovery import DiscoverySettings, Listener, LoopbackFinder, find_engines
 from pinchpoint.sources.discovery.loopback import FORGET_SECONDS, NOT_HTTP, listeners
 from pinchpoint.sources.http import HttpClient
+from tests.fakes.pages import Page, serving
 from tests.sources.discovery.listing import Clock, names
 
 
@@ -177,6 +178,25 @@ async def test_an_engine_that_stops_listening_is_kept_for_ten_minutes_so_that_it
         assert names((await finder.find()).targets) == [f"vllm-{port}"]
         clock.now += 1
         assert (await finder.find()).targets == ()
+
+
+async def test_a_llama_server_that_is_known_is_looked_at_without_being_kept_awake():
+    props = Page('{"default_generation_settings":{},"is_sleeping":true}', content_type="application/json")
+    metrics = Page("llamacpp:requests_processing 0\n")
+    async with serving(props=props, metrics=metrics) as pages, HttpClient() as client:
+        port = int(pages.url.rpartition(":")[2])
+        finder = LoopbackFinder(
+            client, 30, Clock(), own_ports=lambda: (), questions=QUESTIONS, again=AGAIN,
+            listening=lambda: [Listener(port, "127.0.0.1")],
+        )  # fmt: skip
+        first = (await finder.find()).targets
+        assert names(first) == [f"llamacpp-{port}"]
+        for _ in range(3):
+            assert (await finder.find()).targets == first
+        assert pages.asked == ["/metrics", "/props", "/props", "/props"]
+        del pages.pages["/props"]
+        pages.pages["/metrics"] = Page(VLLM)
+        assert names((await finder.find()).targets) == [f"vllm-{port}"]  # somebody else took its port
 
 
 async def test_another_engine_on_the_same_port_takes_the_place_of_the_one_before():

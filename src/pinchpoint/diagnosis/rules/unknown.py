@@ -39,6 +39,8 @@ def unknown(signals: Signals, thresholds: Thresholds, weighed: Sequence[Judgemen
         why = f"{suffering}, but no class has its evidence (ruled out: {', '.join(out) or 'none'})"
     elif signals.load.busy and signals.load.moved is False:
         why = f"no token for {duration(signals.load.seconds_without_progress or 0.0)}, too short to call it stalled"
+    elif signals.probed is not None:
+        why = "the engine exposes no metrics, and its probes and GPUs tell too little"
     else:
         why = "too little is measured to tell"
     return Judgement(

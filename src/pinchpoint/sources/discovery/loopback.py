@@ -2,8 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import aiohttp
 import psutil
@@ -74,12 +75,14 @@ async def find_engines(
     *,
     own_ports: Collection[int] = (),
     questions: Sequence[Question] = VLLM_ALONE,
+    again: Mapping[str, Question] = MappingProxyType({}),
     listening: Callable[[], Iterable[Listener]] = listeners,
 ) -> tuple[EngineTarget, ...]:
     """The engines that answer on loopback now, in port order, named like ``vllm-8000``.
 
     Asks a few ports at a time, each question within a second and a megabyte, and only what listens: ``own_ports`` and
     ports of services that are no HTTP servers are left alone. A port that answers as no engine is not an error.
+    ``again``, by URL, is what is asked first where it is known who listened last time.
     """
     bases: dict[int, str] = {}
     for listener in sorted(await asyncio.to_thread(lambda: tuple(listening()))):
@@ -90,7 +93,8 @@ async def find_engines(
         _log.warning("too many listening ports, only the lowest are asked", ports=len(bases), asked=MAX_PORTS)
     few = asyncio.Semaphore(AT_ONCE)
     asked = list(bases.items())[:MAX_PORTS]
-    answers = await asyncio.gather(*(_who(session, url, questions, few) for _, url in asked))
+    ways = [(*((again[url],) if url in again else ()), *questions) for _, url in asked]
+    answers = await asyncio.gather(*(_who(session, url, way, few) for (_, url), way in zip(asked, ways, strict=True)))
     return tuple(
         EngineTarget(
             engine=f"{kind}-{port}",
@@ -105,7 +109,10 @@ async def find_engines(
 
 
 class LoopbackFinder:
-    """The engines of this host, those included that stopped listening within the last minutes."""
+    """The engines of this host, those included that stopped listening within the last minutes.
+
+    ``again``, by kind, is how to see that an engine is still there where asking for its metrics is no mere look.
+    """
 
     name = NAME
 
@@ -117,16 +124,22 @@ class LoopbackFinder:
         *,
         own_ports: Callable[[], Collection[int]],
         questions: Sequence[Question] = VLLM_ALONE,
+        again: Mapping[str, Question] = MappingProxyType({}),
         listening: Callable[[], Iterable[Listener]] = listeners,
     ) -> None:
         self.interval_seconds = interval_seconds
         self._client, self._now, self._own_ports = client, now, own_ports
-        self._questions, self._listening = questions, listening
+        self._questions, self._again, self._listening = questions, again, listening
         self._known: dict[str, tuple[EngineTarget, float]] = {}  # with when it was last seen
 
     async def find(self) -> Finding:
+        last = [target for target, _ in self._known.values()]
         found = await find_engines(
-            self._client.session, own_ports=self._own_ports(), questions=self._questions, listening=self._listening
+            self._client.session,
+            own_ports=self._own_ports(),
+            questions=self._questions,
+            again={t.url: self._again[t.facts.kind] for t in last if t.facts.kind in self._again},
+            listening=self._listening,
         )
         now = self._now()
         urls = {target.url for target in found}  # where another engine listens now, the one before is no more

@@ -10,6 +10,7 @@ from pinchpoint.sources.discovery.file import FileFinder
 from pinchpoint.sources.discovery.finder import Finder, Watcher
 from pinchpoint.sources.discovery.ground import Ground
 from pinchpoint.sources.discovery.http import HttpFinder
+from pinchpoint.sources.discovery.kubernetes import KubernetesWatcher
 from pinchpoint.sources.discovery.settings import DiscoverySettings
 
 
@@ -25,4 +26,7 @@ def openings(settings: DiscoverySettings, ground: Ground) -> dict[str, Opening]:
     """By the finders' names, the most believed first. The look at this host's own ports is not among them."""
     files = {f"file/{each.name}": Opening(each, partial(FileFinder, each, ground)) for each in settings.files}
     servers = {f"http/{each.name}": Opening(each, partial(HttpFinder, each, ground)) for each in settings.http}
-    return {**files, **servers}
+    pods = {
+        KubernetesWatcher.name: Opening(settings.kubernetes, partial(KubernetesWatcher, settings.kubernetes, ground))
+    }
+    return {**files, **servers, **(pods if settings.kubernetes.enabled else {})}

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
+from pinchpoint.sources.discovery.kubernetes.settings import KubernetesSettings
 from pinchpoint.sources.discovery.shard import Shard
 from pinchpoint.sources.http import AccessSettings
 
@@ -124,6 +125,9 @@ class DiscoverySettings(BaseModel):
     http: tuple[HttpDiscoverySettings, ...] = Field(
         default=(), max_length=32, description="Lists of engines from HTTP servers. Default: none."
     )
+    kubernetes: KubernetesSettings = Field(
+        default=KubernetesSettings(), description="Pods that are engines. Default: not looked for."
+    )
     shard: Annotated[str, AfterValidator(lambda text: str(Shard.written(text)))] | None = Field(
         default=None,
         description="Which part of the engines to watch here, where several pinchpoints share a fleet: 0/4 is the "
@@ -133,7 +137,7 @@ class DiscoverySettings(BaseModel):
     @property
     def uses_lists(self) -> bool:
         """Whether engines come from somewhere that is neither the configuration nor this host's ports."""
-        return bool(self.files or self.http)
+        return bool(self.files or self.http or self.kubernetes.enabled)
 
     @property
     def part(self) -> Shard | None:

@@ -6,7 +6,7 @@ engine. Is not: an aggregator of replicas, a rate of counters, or a judge; those
 
 from pinchpoint.sources.engine.epoch import EpochTracker
 from pinchpoint.sources.engine.fingerprint import kind_in
-from pinchpoint.sources.engine.kinds import KINDS
+from pinchpoint.sources.engine.kinds import KINDS, llamacpp
 from pinchpoint.sources.engine.quirks import with_quirks
 from pinchpoint.sources.engine.reading import as_kind, reading_from_body
 from pinchpoint.sources.engine.scrape import EngineScraper
@@ -21,6 +21,7 @@ __all__ = [
     "SloSettings",
     "as_kind",
     "kind_in",
+    "llamacpp",
     "reading_from_body",
     "with_quirks",
 ]

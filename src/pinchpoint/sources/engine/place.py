@@ -10,7 +10,7 @@ from dataclasses import replace
 import structlog
 
 from pinchpoint.snapshot import EngineReading, EngineTarget, Reason, ReplicaReading
-from pinchpoint.sources.engine.kinds import KINDS, Get
+from pinchpoint.sources.engine.kinds import KINDS, Get, llamacpp
 from pinchpoint.sources.engine.kinds.openai import alive
 from pinchpoint.sources.http import Answer, SourceError
 
@@ -122,7 +122,7 @@ class Place:
 
         /props does neither (tools/server/README.md).
         """
-        props = _object((await get("/props", MAX_PROPS_BYTES)).body)
+        props = _object((await get(llamacpp.PROPS_PATH, MAX_PROPS_BYTES)).body)
         if props.get("role") == "router":
             raise SourceError(
                 Reason.REFUSED,

@@ -96,7 +96,7 @@ class EngineScraper:
         """What the exposition says, and it alone; of a server that has none, that it lives."""
 
         async def get(path: str, max_body_bytes: int | None) -> Answer:
-            seconds = max(0.05, deadline - now())
+            seconds = round(max(0.05, deadline - now()), 2)  # it is said in the error
             return await self._get(path, max_body_bytes or self._settings.max_body_bytes, now, seconds)
 
         answer = await self._place.ask(get, now)

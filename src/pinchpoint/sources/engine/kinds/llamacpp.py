@@ -2,8 +2,10 @@
 
 Its averages (``*_seconds`` gauges, ``n_busy_slots_per_decode``) are over the lifetime or since the last scrape by
 anybody, and not read as rates. Tokens are counted when a request ends; its decode steps show progress before. Scraping
-has side effects: it keeps a server from going to sleep, and in router mode loads a model. See ``care``.
+has side effects: it keeps a server from going to sleep, and in router mode loads a model.
 """
+
+import re
 
 from pinchpoint.sources.engine.kinds.kind import EngineKind
 from pinchpoint.sources.engine.kinds.table import Table
@@ -21,6 +23,15 @@ TABLE = Table(
         "generation_tokens_total": Term(Kind.COUNTER, ("llamacpp:tokens_predicted",)),
     },
 )
+
+PROPS_PATH = "/props"  # asking for it wakes nobody, loads nothing and restarts no clock
+_PROPS = re.compile(rb'"(?:default_generation_settings|total_slots|is_sleeping)"')
+
+
+def kind_in_props(body: bytes) -> str:
+    """``llamacpp`` where ``body`` looks like its /props."""
+    return KIND.name if _PROPS.search(body) else ""
+
 
 KIND = EngineKind(
     name="llamacpp",
