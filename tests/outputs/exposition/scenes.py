@@ -7,6 +7,7 @@ from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Diagnosis, Settled
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.snapshot import (
     Absence,
+    DiscoveryReport,
     EngineFacts,
     EngineReading,
     FrontendReading,
@@ -145,6 +146,11 @@ def full_scene(gpus: int = 2, engines: int = 1, replicas: int = 1) -> Scene:
         config_last_reload_success_timestamp_seconds=1e9,
         sources=(SourceReport(source="gpu", up=True, duration_seconds=0.1, last_success_timestamp_seconds=1e9),),
         jobs=(JobReport(job="tick", runs_total=5, last_duration_seconds=0.01),),
+        discoveries=(
+            DiscoveryReport(discovery="file/fleet", targets=3, refused=1, failures_total={Reason.UNREADABLE: 2}),
+        ),
+        shard=0,
+        shards=4,
         gpus_expected=3,
         gpus_visible=2,
         nvml=NvmlCalls(
