@@ -6,6 +6,7 @@ import sys
 from dataclasses import asdict
 
 from pinchpoint.simulator import SimulatedNode
+from pinchpoint.sources.engine import EngineSettings
 
 
 async def main(nodes: int) -> None:
@@ -15,7 +16,8 @@ async def main(nodes: int) -> None:
         node = SimulatedNode(seed=number, scenario="healthy")
         await node.start()
         for target in node.targets():
-            facts = {key: value for key, value in asdict(target.facts).items() if value is not None}
+            told = asdict(target.facts).items()
+            facts = {key: value for key, value in told if key in EngineSettings.model_fields and value is not None}
             gpus = [str(int(gpu) + 4 * number) for gpu in target.gpus]
             targets.append({"name": f"{target.engine}-{number}", "url": target.url, "gpus": gpus, **facts})
     print(json.dumps(targets), flush=True)
