@@ -58,13 +58,16 @@ def main() -> None:
         time.sleep(warm_up)
         scraping = list(measure_scraping(measured, farm, interval, 2 * repeats, progress))
         telling = list(measure_telling(measured[0], interval, repeats, progress))
-    setting = (
-        f"{engines} engines of {SERIES} series, scraped every {interval:g} s, {warm_up:g} s after the start"
-        + (" (quick: not to quote)" if arguments.quick else "")
+    setting = f"{engines} engines of {SERIES} series, scraped every {interval:g} s, {warm_up:g} s after the start" + (
+        " (quick: not to quote)" if arguments.quick else ""
     )
     tables = [
         (setting, scraping, measured),
-        ("pinchpoint scraped by Prometheus at the same interval (OpenMetrics, gzip), and looked at", telling, measured[:1]),
+        (
+            "pinchpoint scraped by Prometheus at the same interval (OpenMetrics, gzip), and looked at",
+            telling,
+            measured[:1],
+        ),
         (f"Reading one engine's answer of {SERIES} series, after the first", parsing, PARSERS),
     ]
     if arguments.json:

@@ -26,7 +26,9 @@ def measure_parsing(engines: int, repeats: int, progress: Progress) -> Iterator[
     """Each of ``engines`` engines is read in turn, so that nothing kept of one serves another."""
     bodies = [Body(number) for number in range(engines)]
     target = EngineTarget(engine="engine", url="http://127.0.0.1")
-    theirs = _timed(bodies, lambda _: lambda body: list(text_string_to_metric_families(body.decode())), repeats, progress)
+    theirs = _timed(
+        bodies, lambda _: lambda body: list(text_string_to_metric_families(body.decode())), repeats, progress
+    )
     for what, ours in (
         ("samples", lambda _: parse),
         ("a reading, translated", lambda _: lambda body: reading_from_body(target, body, None, 0.0)),
