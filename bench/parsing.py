@@ -37,6 +37,10 @@ def measure_parsing(engines: int, repeats: int, progress: Progress) -> Iterator[
         yield Figure(what=what, unit="ms", rounds=rounds)
 
 
+def _theirs(body: bytes) -> object:
+    return list(text_string_to_metric_families(body.decode()))
+
+
 def _timed(bodies: list[Body], reader: Callable[[int], Read], repeats: int, progress: Progress) -> list[list[float]]:
     readers = [reader(number) for number in range(len(bodies))]
     rounds = []
