@@ -12,7 +12,7 @@ from bench.measure import Progress
 from bench.subjects import Subject
 from pinchpoint import __version__
 from pinchpoint.snapshot import EngineTarget
-from pinchpoint.sources.engine import reading_from_body
+from pinchpoint.sources.engine import Recall, reading_from_body
 from pinchpoint.sources.engine.exposition import parse
 
 PARSERS = (
@@ -30,8 +30,8 @@ def measure_parsing(engines: int, repeats: int, progress: Progress) -> Iterator[
         bodies, lambda _: lambda body: list(text_string_to_metric_families(body.decode())), repeats, progress
     )
     for what, ours in (
-        ("samples", lambda _: parse),
-        ("a reading, translated", lambda _: lambda body: reading_from_body(target, body, None, 0.0)),
+        ("samples", lambda recall: lambda body: parse(body, None, recall)),
+        ("a reading, translated", lambda recall: lambda body: reading_from_body(target, body, None, 0.0, recall)),
     ):
         rounds = {"pinchpoint": _timed(bodies, ours, repeats, progress), "prometheus_client": theirs}
         yield Figure(what=what, unit="ms", rounds=rounds)
@@ -41,8 +41,8 @@ def _theirs(body: bytes) -> object:
     return list(text_string_to_metric_families(body.decode()))
 
 
-def _timed(bodies: list[Body], reader: Callable[[int], Read], repeats: int, progress: Progress) -> list[list[float]]:
-    readers = [reader(number) for number in range(len(bodies))]
+def _timed(bodies: list[Body], reader: Callable[[Recall], Read], repeats: int, progress: Progress) -> list[list[float]]:
+    readers = [reader(Recall()) for _ in bodies]
     rounds = []
     for repeat in range(1 + repeats):
         progress(f"reading, {repeat} of {repeats}")
