@@ -94,7 +94,7 @@ Measure = Callable[[str, Scrapes, Scrapes, Thresholds], Measured]
 
 
 def measured(_engine: str, epoch: Scrapes, readings: Scrapes, thresholds: Thresholds) -> Measured:
-    """Measures ``readings``, the newest scrapes of ``epoch``, which is all that is remembered since the last restart."""
+    """Measures ``readings``, the newest scrapes of ``epoch``: all that is remembered since the last restart."""
     load = load_of(readings, thresholds)
     told = readings[-1].facts.max_num_seqs
     return Measured(
