@@ -91,7 +91,7 @@ def engine(name: str = "chat", replicas: int = 1, **given) -> EngineReading:
         )
         for n in range(replicas)
     )
-    facts = EngineFacts(version="0.11.0", model="llama", max_num_seqs=64)
+    facts = EngineFacts(version="0.11.0", model="llama", max_num_seqs=64, origins={"max_num_seqs": "config"})
     frontend = filled(
         FrontendReading,
         lora_adapters_max=4.0,
