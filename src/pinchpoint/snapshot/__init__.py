@@ -17,7 +17,7 @@ from pinchpoint.snapshot.histogram import Histogram, Quantile
 from pinchpoint.snapshot.host import HostReading
 from pinchpoint.snapshot.nvml_calls import NvmlCall, NvmlCalls, StuckCall
 from pinchpoint.snapshot.ownership import gpus_of_process_tree
-from pinchpoint.snapshot.probe import Placement, ProbeOutcome, ProbeReading
+from pinchpoint.snapshot.probe import Placement, ProbeLiveness, ProbeOutcome, ProbeReading
 from pinchpoint.snapshot.probe_totals import ProbeTotals
 from pinchpoint.snapshot.replica import ReplicaReading
 from pinchpoint.snapshot.self_report import DiscoveryReport, JobReport, SelfReport, SourceReport
@@ -48,6 +48,7 @@ __all__ = [
     "NvmlCalls",
     "PeerLink",
     "Placement",
+    "ProbeLiveness",
     "ProbeOutcome",
     "ProbeReading",
     "ProbeTotals",

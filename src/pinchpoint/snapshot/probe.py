@@ -77,5 +77,24 @@ class ProbeReading:
     characters: int | None = None
     token_source: str | None = None  # usage or chunks
     buffered: bool = False  # the stream came in one or two lumps: a proxy holds it back
+    reasoning: str | None = None  # streamed, summary, hidden (billed, inside TTFT, never shown); None for none known
     connection: str | None = None  # new or reused
     http_status: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeLiveness:
+    """A target's list of models, asked for: free, so it says between two paid probes whether anybody is there.
+
+    It says nothing about generation, and of a key only what the list demands: some are open to all.
+    """
+
+    target: str
+    placement: Placement
+    at: float
+    outcome: ProbeOutcome
+    detail: str = ""  # one redacted line
+    remedy: str = ""
+    duration_seconds: float | None = None
+    http_status: int | None = None
+    models: tuple[str, ...] = ()  # as listed, the first of them where there are very many

@@ -179,7 +179,7 @@ async def test_a_listed_model_that_is_gone_is_looked_up_again(prober_of: MakePro
     ("answer", "outcome"),
     [
         (replying(200, {"data": []}), "model_not_found"),
-        (replying(200, "<html></html>", "text/html"), "model_not_found"),
+        (replying(200, "<html></html>", "text/html"), "not_found"),
         (replying(401, {"error": "Unauthorized"}), "auth"),
         (replying(404, {"detail": "Not Found"}), "not_found"),
         (replying(500, "no", "text/plain"), "server_error"),

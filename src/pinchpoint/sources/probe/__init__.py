@@ -2,7 +2,7 @@
 
 One ``Prober`` per target; ``probe()`` returns one ``ProbeReading`` and never raises. What it measures and how:
 ``timing.py``; what can go wrong: ``judgement.py``, ``refusal.py``, ``transport.py``; what to do then: ``remedy.py``.
-A dialect is one file with ``request_body``, ``interpret`` and ``repaired`` (``chat.py``).
+The APIs it can speak: a file each in ``dialects/``.
 
 Is not: a scheduler, a counter, a load generator. It calls nothing that the operator has not named.
 """

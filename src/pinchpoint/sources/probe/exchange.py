@@ -146,7 +146,7 @@ async def _read_events(
         for event in map(interpret, events):
             transcript.add(event, at_ns)
             if transcript.ended:
-                if watch.stage is not Stage.DRAIN:
+                if watch.stage is not Stage.DRAIN or event.text is not None:  # some say the reason on every chunk
                     watch.enter(Stage.DRAIN)
             elif event.progress and transcript.first_text_ns is not None:
                 watch.enter(Stage.IDLE)

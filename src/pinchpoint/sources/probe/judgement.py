@@ -9,6 +9,8 @@ from pinchpoint.sources.probe.event import TextKind
 from pinchpoint.sources.probe.exchange import Exchange
 from pinchpoint.sources.probe.transcript import Transcript
 
+_ANSWERS = ("choices", "output", "content", "candidates")  # where a whole answer is, dialect by dialect
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
@@ -53,7 +55,7 @@ def _not_a_stream(content_type: str, body: str) -> Judgement:
         document = document[0]
     if isinstance(document, dict) and (document.get("error") or document.get("object") == "error"):
         return _reported(document, otherwise=ProbeOutcome.SERVER_ERROR)
-    if isinstance(document, dict) and document.get("choices"):
+    if isinstance(document, dict) and any(document.get(name) for name in _ANSWERS):
         return Judgement(outcome=ProbeOutcome.NOT_STREAMED, message="HTTP 200 with a whole completion, not a stream")
     return Judgement(outcome=ProbeOutcome.INVALID_RESPONSE, message=f"HTTP 200 with JSON that is no completion: {body}")
 
@@ -86,7 +88,7 @@ def _streamed(transcript: Transcript, failure: ProbeOutcome | None, message: str
 
 def _emptiness(transcript: Transcript) -> Judgement | None:
     """An answer without text. Streamed reasoning is text: the engine worked, it only did not get to its answer."""
-    if {TextKind.CONTENT, TextKind.REASONING} & transcript.kinds:
+    if {TextKind.CONTENT, TextKind.REASONING, TextKind.SUMMARY} & transcript.kinds:
         return None
     usage = transcript.usage
     if TextKind.REFUSAL in transcript.kinds:

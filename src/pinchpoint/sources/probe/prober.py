@@ -1,22 +1,21 @@
 """One target's prober: sends one synthetic request and returns one reading, whatever happens."""
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from pathlib import Path
 from urllib.request import getproxies_environment
 
 import aiohttp
 import structlog
 
-from pinchpoint.snapshot import ProbeOutcome, ProbeReading
-from pinchpoint.sources.probe import chat, prompt
+from pinchpoint.snapshot import ProbeLiveness, ProbeOutcome, ProbeReading
+from pinchpoint.sources.probe import prompt
+from pinchpoint.sources.probe.dialects import DIALECTS, Parameters
 from pinchpoint.sources.probe.error_body import parse_json
 from pinchpoint.sources.probe.exchange import Exchange, Request, fetch, stream
 from pinchpoint.sources.probe.judgement import Judgement, judge
-from pinchpoint.sources.probe.reading import blank_reading, reading
-from pinchpoint.sources.probe.roots import candidates
+from pinchpoint.sources.probe.key import KeyUnusableError, key_of
+from pinchpoint.sources.probe.reading import blank_reading, liveness, reading
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
 from pinchpoint.sources.probe.timing import timing
 from pinchpoint.sources.probe.tracing import trace_config
@@ -24,14 +23,14 @@ from pinchpoint.sources.probe.tracing import trace_config
 log = structlog.get_logger(__name__)
 
 MAX_MODEL_LIST_BYTES = 4 * 1024 * 1024  # an aggregator lists hundreds of models
-MAX_KEY_BYTES = 16 * 1024
+MAX_MODELS = 2000  # of a list that are kept
 SPARE_KEEPALIVE_SECONDS = 15.0
 
 
 class _RefusedError(Exception):
     """The probe can't be sent, for a reason that is a result: the judgement says which."""
 
-    def __init__(self, judgement: Judgement, exchange: Exchange | None = None) -> None:
+    def __init__(self, judgement: Judgement, exchange: Exchange) -> None:
         super().__init__(judgement.outcome)
         self.judgement = judgement
         self.exchange = exchange
@@ -57,7 +56,8 @@ class Prober:
         self._nonce = nonce
         self._loop_lag = loop_lag
         self._session: aiohttp.ClientSession | None = None
-        self._parameters = chat.Parameters.of(settings)
+        self._dialect = DIALECTS[settings.dialect](settings.api_version)
+        self._parameters = Parameters.of(settings)
         self._model = settings.model
         self._root: str | None = None
         self._last_outcome: ProbeOutcome | None = None
@@ -74,6 +74,26 @@ class Prober:
         self._log_change(result)
         return result
 
+    async def liveness(self) -> ProbeLiveness:
+        """Ask for the list of models instead: free, and in the same words. Raises nothing but ``CancelledError``."""
+        at = self._clock()
+        key = ""
+        try:
+            key = await key_of(self._settings)
+            exchange, judgement, models = await self._listing(self._dialect.headers(key))
+        except KeyUnusableError as error:
+            return liveness(self._settings, at, Judgement(outcome=ProbeOutcome.AUTH, message=str(error)))
+        except Exception as error:  # the one guard of a runner, as in probe
+            log.exception("sign of life failed by a defect", target=self._settings.name)
+            judgement = Judgement(outcome=ProbeOutcome.INTERNAL, message=type(error).__name__)
+            return liveness(self._settings, at, judgement)
+        return liveness(self._settings, at, judgement, exchange, models, (key,))
+
+    @property
+    def max_tokens(self) -> int:
+        """The most tokens that the next request may cost: a server's own minimum may have raised the target's."""
+        return self._parameters.max_tokens
+
     async def close(self) -> None:
         """Close the connections. The prober can be used again afterwards."""
         if self._session is not None:
@@ -83,11 +103,11 @@ class Prober:
     async def _probe(self, at: float) -> ProbeReading:
         key = ""
         try:
-            key = await self._key()
+            key = await key_of(self._settings)
             exchange, judgement = await self._converse(key)
+        except KeyUnusableError as error:
+            return blank_reading(self._settings, at, ProbeOutcome.AUTH, str(error))
         except _RefusedError as refused:
-            if refused.exchange is None:
-                return blank_reading(self._settings, at, refused.judgement.outcome, refused.judgement.message, (key,))
             exchange, judgement = refused.exchange, refused.judgement
         if judgement.outcome is ProbeOutcome.MODEL_NOT_FOUND:
             self._model = self._settings.model  # a listed model that is gone: ask for the list again next time
@@ -96,52 +116,65 @@ class Prober:
         return reading(self._settings, at, exchange, judgement, times, (key,))
 
     async def _converse(self, key: str) -> tuple[Exchange, Judgement]:
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        headers = self._dialect.headers(key)
         if self._model is None:
             self._model = await self._first_model(headers)
         model, text = self._model, prompt.build(self._nonce(), self._settings.prompt_words)
 
-        async def chat_at(root: str) -> tuple[Exchange, Judgement]:
+        async def ask_at(root: str) -> tuple[Exchange, Judgement]:
+            url = self._dialect.request_url(root, model)
             while True:
-                body = chat.request_body(model, text, self._parameters)
-                request = Request(url=root + chat.PATH, headers=headers, body=body, proxy=self._settings.proxy)
-                exchange = await self._fresh(partial(stream, request, self._settings.deadlines, chat.interpret))
+                body = self._dialect.body(model, text, self._parameters)
+                request = Request(url=url, headers=headers, body=body, proxy=self._settings.proxy)
+                exchange = await self._fresh(
+                    partial(stream, request, self._settings.deadlines, self._dialect.interpret)
+                )
                 judgement = judge(exchange)
                 repaired = None
                 if judgement.outcome is ProbeOutcome.BAD_REQUEST and exchange.status in (400, 422):
-                    repaired = chat.repaired(self._parameters, judgement.facts.text)
+                    repaired = self._dialect.repaired(self._parameters, judgement.facts.text)
                 if repaired is None:
                     return exchange, judgement
                 log.info("server refuses a parameter, sending without it", target=self._settings.name)
                 self._parameters = repaired
 
-        return await self._at_any_root(chat_at)
+        return await self._at_any_root(ask_at)
 
-    async def _first_model(self, headers: dict[str, str]) -> str:
-        """The first model that the server lists. Raises ``_RefusedError`` when there is no such list."""
+    async def _first_model(self, headers: Mapping[str, str]) -> str:
+        """The first model that the server lists. Raises ``_RefusedError`` when there is none."""
+        exchange, judgement, models = await self._listing(headers)
+        if judgement.outcome is ProbeOutcome.OK and not models:
+            judgement = Judgement(outcome=ProbeOutcome.MODEL_NOT_FOUND, message="no model is listed; name the model")
+        if judgement.outcome is not ProbeOutcome.OK:
+            raise _RefusedError(judgement, exchange)
+        return models[0]
+
+    async def _listing(self, headers: Mapping[str, str]) -> tuple[Exchange, Judgement, tuple[str, ...]]:
+        """Asks for the list of models, which costs nothing."""
 
         async def list_at(root: str) -> tuple[Exchange, Judgement]:
-            request = Request(url=f"{root}/models", headers=headers, proxy=self._settings.proxy)
+            url = self._dialect.models_url(root)
+            request = Request(url=url, headers=headers, proxy=self._settings.proxy)
             exchange = await self._fresh(partial(fetch, request, self._settings.deadlines, MAX_MODEL_LIST_BYTES))
             if exchange.status != 200:
                 return exchange, judge(exchange)
-            if _listed_model(exchange.body) is not None:
+            if self._listed(exchange) is not None:
                 return exchange, Judgement(outcome=ProbeOutcome.OK)
-            said = f"no model is listed at {request.url}: {exchange.body}"
-            return exchange, Judgement(outcome=ProbeOutcome.MODEL_NOT_FOUND, message=said, wrong_path=True)
+            said = f"no list of models at {url}: {exchange.body}"
+            return exchange, Judgement(outcome=ProbeOutcome.NOT_FOUND, message=said, wrong_path=True)
 
         exchange, judgement = await self._at_any_root(list_at)
-        model = _listed_model(exchange.body)
-        if judgement.outcome is not ProbeOutcome.OK or model is None:
-            raise _RefusedError(judgement, exchange)
-        return model
+        return exchange, judgement, (self._listed(exchange) or ())[:MAX_MODELS]
+
+    def _listed(self, exchange: Exchange) -> tuple[str, ...] | None:
+        return self._dialect.listed_models(parse_json(exchange.body or ""))
 
     async def _at_any_root(
         self, send: Callable[[str], Awaitable[tuple[Exchange, Judgement]]]
     ) -> tuple[Exchange, Judgement]:
         """The answer at the first URL shape that this API has, which is remembered; else that at the likeliest."""
         first: tuple[Exchange, Judgement] | None = None
-        for root in (self._root,) if self._root is not None else candidates(self._settings.url):
+        for root in (self._root,) if self._root is not None else self._dialect.roots(self._settings.url):
             exchange, judgement = await send(root)
             if not judgement.wrong_path:
                 self._root = root if exchange.status is not None else self._root
@@ -178,24 +211,6 @@ class Prober:
             )
         return self._session
 
-    async def _key(self) -> str:
-        """The bearer token, ``""`` for none. Raises ``_RefusedError`` when its file can't be read."""
-        path = self._settings.api_key_file
-        try:
-            if path is not None:
-                async with asyncio.timeout(self._settings.deadlines.connect):
-                    key = await asyncio.to_thread(_read_key, path)
-            else:
-                key = self._settings.api_key.get_secret_value() if self._settings.api_key is not None else ""
-        except OSError as error:
-            cause = f"api_key_file {path}: {error.strerror or type(error).__name__}"
-            raise _RefusedError(Judgement(outcome=ProbeOutcome.AUTH, message=cause)) from None
-        if not (key.isascii() and key.isprintable()):
-            raise _RefusedError(
-                Judgement(outcome=ProbeOutcome.AUTH, message="the key holds characters that no key has")
-            )
-        return key
-
     def _log_change(self, result: ProbeReading) -> None:
         """One line when the outcome changes, none while it stays."""
         before, self._last_outcome = self._last_outcome, result.outcome
@@ -211,17 +226,3 @@ class Prober:
             )
         elif before is not None:
             log.info("probe is fine again", target=result.target)
-
-
-def _read_key(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(MAX_KEY_BYTES).decode("utf-8", errors="replace").strip()
-
-
-def _listed_model(body: str | None) -> str | None:
-    document = parse_json(body or "")
-    models = document.get("data") if isinstance(document, dict) else None
-    if isinstance(models, list) and models and isinstance(models[0], dict):
-        name = models[0].get("id")
-        return name if isinstance(name, str) and name else None
-    return None

@@ -1,6 +1,6 @@
 """From a judged exchange to the reading that the rest of the house sees. Pure."""
 
-from pinchpoint.snapshot import ProbeOutcome, ProbeReading
+from pinchpoint.snapshot import ProbeLiveness, ProbeOutcome, ProbeReading
 from pinchpoint.sources.probe.excerpt import excerpt
 from pinchpoint.sources.probe.exchange import Exchange
 from pinchpoint.sources.probe.judgement import Judgement
@@ -73,6 +73,29 @@ def reading(
         characters=transcript.characters if transcript.text_events else None,
         token_source=times.token_source,
         buffered=times.buffered,
+        reasoning=transcript.reasoning,
         connection=None if stamps.ready_ns is None else "reused" if stamps.reused else "new",
         http_status=exchange.status,
+    )
+
+
+def liveness(
+    target: ProbeTargetSettings,
+    at: float,
+    judgement: Judgement,
+    exchange: Exchange | None = None,
+    models: tuple[str, ...] = (),
+    secrets: tuple[str, ...] = (),
+) -> ProbeLiveness:
+    """What asking for the list of models has shown."""
+    return ProbeLiveness(
+        target=target.name,
+        placement=target.placement,
+        at=at,
+        outcome=judgement.outcome,
+        detail=excerpt(judgement.message, secrets),
+        remedy=REMEDY[judgement.outcome],
+        duration_seconds=None if exchange is None else max(0, exchange.end_ns - exchange.stamps.started_ns) / 1e9,
+        http_status=None if exchange is None else exchange.status,
+        models=models,
     )

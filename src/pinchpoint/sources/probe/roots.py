@@ -3,7 +3,7 @@
 import re
 
 _VERSIONED = re.compile(r"/v\d+[a-z]*\d*$")
-_ENDPOINT = re.compile(r"/(chat/)?completions$")
+_ENDPOINT = re.compile(r"/((chat/)?completions|responses|messages|models)$")
 
 
 def candidates(url: str) -> tuple[str, ...]:

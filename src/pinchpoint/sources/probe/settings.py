@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, model_v
 
 from pinchpoint.snapshot import Placement
 from pinchpoint.sources.http.base_url import BaseUrl
+from pinchpoint.sources.probe.completion import complete
+from pinchpoint.sources.probe.dialects import DIALECTS, DialectName
 
 HOSTED_INTERVAL_FLOOR_SECONDS = 60.0
 _DEFAULT_INTERVAL_SECONDS = {Placement.LOCAL: 30.0, Placement.HOSTED: 300.0}
@@ -82,10 +84,30 @@ class ParameterSettings(BaseModel):
 class ProbeTargetSettings(BaseModel):
     """One endpoint that is sent a synthetic request at an interval."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)  # it holds a key
 
-    name: str = Field(min_length=1, max_length=63, description="The target's name, the label of its series.")
-    url: BaseUrl = Field(max_length=2048, description="Base URL, with or without /v1, e.g. http://127.0.0.1:8000.")
+    name: str = Field(
+        min_length=1, max_length=63, description="The target's name, the label of its series. Unset: the preset's."
+    )
+    preset: str | None = Field(
+        default=None,
+        description="A provider or engine by name (openai, taotoken, vllm, …), which sets url, dialect, placement and "
+        "quirks; what is written beside it wins. Unset: told by the url's host where that is a provider's.",
+    )
+    url: BaseUrl = Field(
+        max_length=2048,
+        description="Base URL, with or without /v1, e.g. http://127.0.0.1:8000. Unset: the preset's.",
+    )
+    dialect: DialectName = Field(
+        default=DialectName.OPENAI_CHAT,
+        description="The API to speak. Unset: the preset's, else openai_chat, which most servers understand.",
+    )
+    api_version: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9._-]{1,40}$",
+        description="azure_openai: api-version (a dated one asks for the older URLs); anthropic: anthropic-version; "
+        "gemini: the version in the path. Unset: the dialect's own.",
+    )
     model: str | None = Field(
         default=None,
         min_length=1,
@@ -99,10 +121,15 @@ class ProbeTargetSettings(BaseModel):
     engine: str | None = Field(
         default=None, max_length=63, description="Name of the watched engine behind this target. Unset: not known."
     )
-    api_key: SecretStr | None = Field(default=None, description="Bearer token. Unset: none is sent.")
+    api_key: SecretStr | None = Field(default=None, description="API key. Unset: none is sent.")
     api_key_file: Path | None = Field(
         default=None,
-        description="File with the bearer token, read at each probe so that it can be rotated. Unset: none.",
+        description="File with the API key, read at each probe so that it can be rotated. Unset: none.",
+    )
+    api_key_variable: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$",
+        description="Environment variable that holds the key. Unset: the preset's, at the preset's own address.",
     )
     interval_seconds: float = Field(
         default=_DEFAULT_INTERVAL_SECONDS[Placement.LOCAL],
@@ -135,19 +162,23 @@ class ProbeTargetSettings(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _interval_by_placement(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("interval_seconds") is None:
+    def _filled_in(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        values = complete(values)
+        if values.get("interval_seconds") is None:
             hosted = values.get("placement") == Placement.HOSTED
-            return {
-                **values,
-                "interval_seconds": _DEFAULT_INTERVAL_SECONDS[Placement.HOSTED if hosted else Placement.LOCAL],
-            }
+            default = _DEFAULT_INTERVAL_SECONDS[Placement.HOSTED if hosted else Placement.LOCAL]
+            values["interval_seconds"] = default
         return values
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.api_key is not None and self.api_key_file is not None:
-            raise ValueError(f"target {self.name}: api_key and api_key_file are both set; keep one")
+        keys = [name for name in ("api_key", "api_key_file", "api_key_variable") if getattr(self, name) is not None]
+        if len(keys) > 1:
+            raise ValueError(f"target {self.name}: {' and '.join(keys)} are both set; keep one")
+        if self.api_version is not None and not DIALECTS[self.dialect].versioned:
+            raise ValueError(f"target {self.name}: api_version has no meaning in {self.dialect}; leave it out")
         if self.placement is Placement.HOSTED:
             if self.interval_seconds < HOSTED_INTERVAL_FLOOR_SECONDS:
                 raise ValueError(

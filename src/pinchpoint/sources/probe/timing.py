@@ -3,7 +3,8 @@
 - TTFT: open connection, nothing sent yet → first text of any kind (content, reasoning, tool call, refusal).
 - TTFC: the same → first visible content.
 - TPOT: (last text - first text) / (tokens - tokens of the first chunk), the mean of this request. The first chunk's
-  tokens were not waited for within the interval, so they don't count.
+  tokens were not waited for within the interval, so they don't count; nor do tokens of reasoning that was hidden or
+  only summed up, and then the interval begins with the first text after it.
 
 TTFT and TPOT so defined are those of NVIDIA's AIPerf (whose word for this TPOT is inter-token latency).
 """
@@ -11,7 +12,6 @@ TTFT and TPOT so defined are those of NVIDIA's AIPerf (whose word for this TPOT 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pinchpoint.sources.probe.event import TextKind
 from pinchpoint.sources.probe.tracing import Stamps
 from pinchpoint.sources.probe.transcript import Transcript
 
@@ -39,14 +39,14 @@ class Timing:
 
 def timing(stamps: Stamps, transcript: Transcript, loop_lag_seconds: float = 0.0) -> Timing:
     """Judge the stamps of one attempt. ``loop_lag_seconds`` is the largest lag of our event loop meanwhile."""
-    start, first, last = stamps.ready_ns, transcript.first_text_ns, transcript.last_text_ns
+    start, first = stamps.ready_ns, transcript.first_text_ns
     reported = transcript.usage.completion_tokens if transcript.usage is not None else None
     tokens = reported if reported is not None else (transcript.text_events or None)
     source = None if tokens is None else "chunks" if reported is None else "usage"
     phases = _phases(stamps, transcript)
-    if start is None or first is None or last is None:
+    if start is None or first is None:
         return Timing(phases=phases, completion_tokens=tokens, token_source=source)
-    ttft, span = _seconds(start, first), _seconds(first, last)
+    ttft, span = _seconds(start, first), _between(transcript.pace_ns, transcript.last_text_ns) or 0.0
     gaps = _visible_tokens(transcript, tokens or 0) - transcript.first_chunk_tokens
     ttft_late, tpot_late = _late(loop_lag_seconds, ttft), _late(loop_lag_seconds, span)
     buffered = (
@@ -70,10 +70,14 @@ def timing(stamps: Stamps, transcript: Transcript, loop_lag_seconds: float = 0.0
 
 
 def _visible_tokens(transcript: Transcript, tokens: int) -> int:
-    """The tokens whose text was streamed. Hidden reasoning is billed, but was over before the first text."""
+    """The tokens whose own text was streamed; 0 where that can't be told.
+
+    Reasoning that is hidden or summed up is billed, but was over before the first text that has a pace.
+    """
     usage = transcript.usage
-    hidden = usage is not None and usage.reasoning_tokens and TextKind.REASONING not in transcript.kinds
-    return tokens - (usage.reasoning_tokens or 0) if usage is not None and hidden else tokens
+    if usage is None or usage.completion_tokens is None or transcript.reasoning in (None, "streamed"):
+        return tokens
+    return 0 if usage.reasoning_tokens is None else tokens - usage.reasoning_tokens
 
 
 def _late(lag: float, interval: float) -> bool:
@@ -91,7 +95,7 @@ def _phases(stamps: Stamps, transcript: Transcript) -> dict[str, float]:
         "headers": _between(stamps.sent_ns, stamps.headers_ns),
         "first_token": _between(stamps.headers_ns, transcript.first_text_ns),
         "first_content": _between(transcript.first_text_ns, transcript.first_content_ns),
-        "generation": _between(transcript.first_text_ns, transcript.last_text_ns),
+        "generation": _between(transcript.pace_ns, transcript.last_text_ns),
     }
     return {phase: seconds for phase, seconds in marks.items() if seconds is not None}
 

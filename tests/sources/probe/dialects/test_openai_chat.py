@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 
 from pinchpoint.snapshot import Placement
 from pinchpoint.sources.probe import ParameterSettings, ProbeTargetSettings
-from pinchpoint.sources.probe.chat import Parameters, interpret, repaired, request_body
+from pinchpoint.sources.probe.dialects import Parameters
+from pinchpoint.sources.probe.dialects.openai_chat import OpenAIChat
 from pinchpoint.sources.probe.event import StreamEvent, TextKind, Usage
 from pinchpoint.sources.probe.sse import SseEvent
 
 SILENT = StreamEvent()
+CHAT = OpenAIChat()
 
 
 def understand(data: object, name: str = "message") -> StreamEvent:
-    return interpret(SseEvent(data if isinstance(data, str) else json.dumps(data), name))
+    return CHAT.interpret(SseEvent(data if isinstance(data, str) else json.dumps(data), name))
 
 
 def chunk(**delta: object) -> dict[str, object]:
@@ -138,7 +140,7 @@ LOCAL = Parameters.of(ProbeTargetSettings(name="t", url="http://x"))
 
 
 def test_a_local_request_is_as_long_as_it_says_and_counts_its_tokens():
-    body = request_body("m", "hello", LOCAL)
+    body = CHAT.body("m", "hello", LOCAL)
     assert body["messages"] == [{"role": "user", "content": "hello"}]
     assert body["stream"] is True
     assert body["ignore_eos"] is True
@@ -148,7 +150,7 @@ def test_a_local_request_is_as_long_as_it_says_and_counts_its_tokens():
 
 def test_a_hosted_request_has_only_what_strict_servers_accept():
     target = ProbeTargetSettings(name="t", url="https://x", placement=Placement.HOSTED, model="m")
-    body = request_body("m", "hello", Parameters.of(target))
+    body = CHAT.body("m", "hello", Parameters.of(target))
     assert set(body) == {"model", "messages", "stream", "max_tokens", "stream_options"}
     assert body["stream_options"] == {"include_usage": True}
 
@@ -161,7 +163,7 @@ def test_the_operator_has_the_last_word_on_parameters():
         reasoning_effort="low",
         extra_body={"top_k": 1},
     )
-    body = request_body("m", "p", Parameters.of(ProbeTargetSettings(name="t", url="http://x", parameters=profile)))
+    body = CHAT.body("m", "p", Parameters.of(ProbeTargetSettings(name="t", url="http://x", parameters=profile)))
     assert "max_tokens" not in body
     assert "ignore_eos" not in body
     assert (body["max_completion_tokens"], body["temperature"], body["reasoning_effort"], body["top_k"]) == (
@@ -178,28 +180,30 @@ def test_each_refused_parameter_is_taken_out():
     )
     strict = '{"type": "extra_forbidden", "loc": ["body", "%s"]}'
     hot = replace(LOCAL, temperature=0.0)
-    assert repaired(LOCAL, openai) == replace(LOCAL, token_field="max_completion_tokens", token_field_tried=True)
-    assert repaired(LOCAL, strict % "ignore_eos") == replace(LOCAL, ignore_eos=False)
-    assert repaired(LOCAL, strict % "min_tokens") == replace(LOCAL, ignore_eos=False)
-    assert repaired(LOCAL, strict % "stream_options") == replace(LOCAL, stream_usage=False)
-    assert repaired(LOCAL, strict % "stream_options.continuous_usage_stats") == replace(LOCAL, continuous_usage=False)
-    assert repaired(hot, "unsupported value: 'temperature' does not support 0") == LOCAL
+    assert CHAT.repaired(LOCAL, openai) == replace(LOCAL, token_field="max_completion_tokens", token_field_tried=True)
+    assert CHAT.repaired(LOCAL, strict % "ignore_eos") == replace(LOCAL, ignore_eos=False)
+    assert CHAT.repaired(LOCAL, strict % "min_tokens") == replace(LOCAL, ignore_eos=False)
+    assert CHAT.repaired(LOCAL, strict % "stream_options") == replace(LOCAL, stream_usage=False)
+    assert CHAT.repaired(LOCAL, strict % "stream_options.continuous_usage_stats") == replace(
+        LOCAL, continuous_usage=False
+    )
+    assert CHAT.repaired(hot, "unsupported value: 'temperature' does not support 0") == LOCAL
     strict_about_it = replace(LOCAL, token_field="max_completion_tokens")
-    assert repaired(strict_about_it, strict % "max_completion_tokens") == replace(LOCAL, token_field_tried=True)
+    assert CHAT.repaired(strict_about_it, strict % "max_completion_tokens") == replace(LOCAL, token_field_tried=True)
 
 
 @pytest.mark.parametrize(
     "refusal", ["max_tokens must be at least 1", "unsupported parameter: top_k", "", "temperature must be non-negative"]
 )
 def test_a_refusal_that_names_none_of_ours_is_not_repaired(refusal: str):
-    assert repaired(LOCAL, refusal) is None
+    assert CHAT.repaired(LOCAL, refusal) is None
 
 
 @given(st.lists(st.sampled_from(["max_tokens", "max_completion_tokens", "stream_options", "temperature", "ignore_eos"]), min_size=12, max_size=30))  # fmt: skip  # noqa: E501
 def test_repairs_come_to_an_end(names: list[str]):
     parameters, repairs = replace(LOCAL, temperature=1.0), 0
     for name in names:
-        better = repaired(parameters, f"unsupported parameter {name}")
+        better = CHAT.repaired(parameters, f"unsupported parameter {name}")
         repairs += better is not None
         parameters = better or parameters
     assert repairs <= 5
