@@ -80,6 +80,7 @@ class ProbeReading:
     reasoning: str | None = None  # streamed, summary, hidden (billed, inside TTFT, never shown); None for none known
     connection: str | None = None  # new or reused
     http_status: int | None = None
+    retry_after_seconds: float | None = None  # how long the server asks to be left alone, at most an hour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,6 +127,7 @@ def full_scene(gpus: int = 2, engines: int = 1, replicas: int = 1) -> Scene:
     names = [f"chat{n or ''}" for n in range(engines)]
     totals = tuple(ProbeTotals(target=p.target, placement=p.placement).after(p) for p in probes())
     totals = tuple(replace(t, tokens_total={"prompt": 9}, phase_seconds={"connect": HISTOGRAM}) for t in totals)
+    totals = (totals[0], replace(totals[1], consecutive_failures=3, last_failure=ProbeOutcome.DNS))
     snapshot = Snapshot(
         at=100.0,
         gpus=(*(gpu(n) for n in range(gpus)), lost_gpu(gpus)),

@@ -1,15 +1,17 @@
 """One target's prober: sends one synthetic request and returns one reading, whatever happens."""
 
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from urllib.request import getproxies_environment
 
 import aiohttp
 import structlog
 
 from pinchpoint.snapshot import ProbeLiveness, ProbeOutcome, ProbeReading
 from pinchpoint.sources.probe import prompt
+from pinchpoint.sources.probe.case import Case, proxy_variables
+from pinchpoint.sources.probe.cause import Cause
 from pinchpoint.sources.probe.dialects import DIALECTS, Parameters
 from pinchpoint.sources.probe.error_body import parse_json
 from pinchpoint.sources.probe.exchange import Exchange, Request, fetch, stream
@@ -70,7 +72,8 @@ class Prober:
         except Exception as error:
             # The one guard of a runner: a defect here must not end the daemon's other jobs.
             log.exception("probe failed by a defect", target=self._settings.name)
-            result = blank_reading(self._settings, at, ProbeOutcome.INTERNAL, type(error).__name__)
+            judgement = Judgement(outcome=ProbeOutcome.INTERNAL, message=type(error).__name__)
+            result = blank_reading(self._case(judgement), at)
         self._log_change(result)
         return result
 
@@ -82,12 +85,12 @@ class Prober:
             key = await key_of(self._settings)
             exchange, judgement, models = await self._listing(self._dialect.headers(key))
         except KeyUnusableError as error:
-            return liveness(self._settings, at, Judgement(outcome=ProbeOutcome.AUTH, message=str(error)))
+            return liveness(self._case(_without_key(error)), at)
         except Exception as error:  # the one guard of a runner, as in probe
             log.exception("sign of life failed by a defect", target=self._settings.name)
             judgement = Judgement(outcome=ProbeOutcome.INTERNAL, message=type(error).__name__)
-            return liveness(self._settings, at, judgement)
-        return liveness(self._settings, at, judgement, exchange, models, (key,))
+            return liveness(self._case(judgement), at)
+        return liveness(self._case(judgement, key), at, exchange, models)
 
     @property
     def max_tokens(self) -> int:
@@ -106,14 +109,24 @@ class Prober:
             key = await key_of(self._settings)
             exchange, judgement = await self._converse(key)
         except KeyUnusableError as error:
-            return blank_reading(self._settings, at, ProbeOutcome.AUTH, str(error))
+            return blank_reading(self._case(_without_key(error)), at)
         except _RefusedError as refused:
             exchange, judgement = refused.exchange, refused.judgement
+        case = self._case(judgement, key)
         if judgement.outcome is ProbeOutcome.MODEL_NOT_FOUND:
             self._model = self._settings.model  # a listed model that is gone: ask for the list again next time
         lag = self._loop_lag(at) if self._loop_lag is not None else 0.0
         times = timing(exchange.stamps, exchange.transcript, lag)
-        return reading(self._settings, at, exchange, judgement, times, (key,))
+        return reading(case, at, exchange, times)
+
+    def _case(self, judgement: Judgement, key: str = "") -> Case:
+        return Case(
+            target=self._settings,
+            judgement=judgement,
+            key=key,
+            model=self._model,
+            proxy_variables=proxy_variables(self._settings.url, os.environ),
+        )
 
     async def _converse(self, key: str) -> tuple[Exchange, Judgement]:
         headers = self._dialect.headers(key)
@@ -144,7 +157,9 @@ class Prober:
         """The first model that the server lists. Raises ``_RefusedError`` when there is none."""
         exchange, judgement, models = await self._listing(headers)
         if judgement.outcome is ProbeOutcome.OK and not models:
-            judgement = Judgement(outcome=ProbeOutcome.MODEL_NOT_FOUND, message="no model is listed; name the model")
+            judgement = Judgement(
+                outcome=ProbeOutcome.MODEL_NOT_FOUND, message="no model is listed", cause=Cause.NO_MODEL_LIST
+            )
         if judgement.outcome is not ProbeOutcome.OK:
             raise _RefusedError(judgement, exchange)
         return models[0]
@@ -161,7 +176,9 @@ class Prober:
             if self._listed(exchange) is not None:
                 return exchange, Judgement(outcome=ProbeOutcome.OK)
             said = f"no list of models at {url}: {exchange.body}"
-            return exchange, Judgement(outcome=ProbeOutcome.NOT_FOUND, message=said, wrong_path=True)
+            return exchange, Judgement(
+                outcome=ProbeOutcome.NOT_FOUND, message=said, cause=Cause.NO_MODEL_LIST, wrong_path=True
+            )
 
         exchange, judgement = await self._at_any_root(list_at)
         return exchange, judgement, (self._listed(exchange) or ())[:MAX_MODELS]
@@ -194,8 +211,8 @@ class Prober:
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
-            if self._settings.proxy is None and getproxies_environment():
-                log.debug("proxy variables of the environment are not used for probes", target=self._settings.name)
+            if self._settings.proxy is None and (names := proxy_variables(self._settings.url, os.environ)):
+                log.debug("the environment's proxy is not used", target=self._settings.name, variables=names)
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
                     limit=0, keepalive_timeout=self._settings.interval_seconds + SPARE_KEEPALIVE_SECONDS
@@ -226,3 +243,7 @@ class Prober:
             )
         elif before is not None:
             log.info("probe is fine again", target=result.target)
+
+
+def _without_key(error: KeyUnusableError) -> Judgement:
+    return Judgement(outcome=ProbeOutcome.AUTH, message=str(error), cause=Cause.KEY_UNREADABLE)
