@@ -27,7 +27,7 @@ def complete(target: Mapping[str, Any]) -> dict[str, Any]:
         return values
     preset = _known(name)
     if at_home not in (None, name):
-        raise ValueError(f"preset {name} and url disagree: {url} is {at_home}'s; keep one of them")
+        raise ValueError(f"preset {name} and url disagree: the url is {at_home}'s; keep one of them")
     values |= {"preset": name, "dialect": _dialect(values, name, preset)}
     values.setdefault("name", name)
     if url is None:
@@ -73,7 +73,8 @@ def _dialect(values: Mapping[str, Any], name: str, preset: Preset) -> Any:
 
 
 def _url(values: Mapping[str, Any], name: str, preset: Preset) -> str:
-    url = preset.urls.get(values["dialect"], "")
+    dialect = values["dialect"]
+    url = preset.urls[dialect if dialect in list(preset.urls) else preset.dialect]
     if not url:
         raise ValueError(f"preset {name} needs url, for each account has its own: https://RESOURCE.openai.azure.com")
     return url

@@ -86,7 +86,7 @@ class ParameterSettings(BaseModel):
 class ProbeTargetSettings(BaseModel):
     """One endpoint that is sent a synthetic request at an interval."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)  # it holds a key
 
     name: str = Field(
         min_length=1, max_length=63, description="The target's name, the label of its series. Unset: the preset's."
