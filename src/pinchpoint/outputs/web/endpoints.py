@@ -119,6 +119,8 @@ class Endpoints:
             if result is not None:
                 return web.Response(text=_dumps(result), content_type="application/json", charset="utf-8")
             return web.Response(status=503, text="this target was not probed yet\n", headers={hdrs.RETRY_AFTER: "10"})
+        if age := _overdue_seconds(published.scene):
+            return web.Response(status=503, text=f"the newest tick is {age:.0f} s old; the log says why\n")
         openmetrics = wants_openmetrics(accept)
         rendered, content_type = (published.openmetrics, OPENMETRICS) if openmetrics else (published.text, TEXT)
         chosen = Rendered(await asyncio.to_thread(of_target, rendered.plain, target, openmetrics=openmetrics))

@@ -40,23 +40,31 @@ class Grant:
 class Admission:
     """``ask`` before each probe, ``settle`` after it. What is never settled stays spent at its worst.
 
-    ``left`` is what may still be spent, as the ledger last said; ``None`` while it can't say. ``chance`` gives 0..1.
+    ``left`` is what may still be spent, as the ledger last said; ``None`` while it can't say. ``held`` is why the last
+    probe was not sent. ``chance`` gives 0..1; ``seconds_apart`` is the least between two probes, whoever sends them.
     """
 
     def __init__(
-        self, target: ProbeTargetSettings, caps_of_all: Caps, purse: Purse, chance: Callable[[], float] = random.random
+        self,
+        target: ProbeTargetSettings,
+        caps_of_all: Caps,
+        purse: Purse,
+        *,
+        seconds_apart: float = SECONDS_APART,
+        chance: Callable[[], float] = random.random,
     ) -> None:
         self._target = target
         self._purse = purse
+        self._seconds_apart = seconds_apart
         self._chance = chance
         self._pacer = Pacer(target.interval_seconds)
-        self._held: ProbeSkip | None = None
+        self.held: Refusal | None = None
         self.left: Left | None = None
         self.change(caps_of_all, purse)
 
     def change(self, caps_of_all: Caps, purse: Purse) -> None:
         """Other caps and another ledger may hold from now on; what held probes back is forgotten."""
-        self._ask = ask_of(self._target, caps_of_all, seconds_apart=SECONDS_APART)
+        self._ask = ask_of(self._target, caps_of_all, seconds_apart=self._seconds_apart)
         self._purse = purse
         self._pacer.reset()
 
@@ -67,14 +75,14 @@ class Admission:
     async def ask(self, now: float) -> Grant | ProbeSkip:
         """Leave to send one probe now, its worst cost set aside on the disk; or the cause why not."""
         if (cause := self._pacer.refusal(now)) is not None:
-            self._tell(cause, "")
+            self._tell(Refusal(cause=cause))
             return cause
         answer, left = await self._purse.reserve(self._ask)
         self.left = left
         if isinstance(answer, Refusal):
-            self._tell(answer.cause, answer.detail)
+            self._tell(answer)
             return answer.cause
-        self._tell(None, "")
+        self._tell(None)
         return Grant(reservation=answer, began=now)
 
     async def settle(self, grant: Grant, reading: ProbeReading, now: float) -> Spent:
@@ -84,14 +92,23 @@ class Admission:
         self.left = await self._purse.settle(grant.reservation, bill, self._ask) or self.left
         return Spent.on(bill, self._ask.price)
 
-    def _tell(self, cause: ProbeSkip | None, detail: str) -> None:
-        before, self._held = self._held, cause
-        if cause is before:
-            return
-        if cause is None:
+    @property
+    def at_most(self) -> Spent:
+        """What one probe can cost, sent a second time included."""
+        return self._ask.reserve
+
+    def _tell(self, refusal: Refusal | None) -> None:
+        """One line when the cause changes, none while it stays."""
+        before, self.held = self.held, refusal
+        if refusal is None and before is not None:
             log.info("hosted probe goes on", target=self._target.name)
-        else:
-            log.warning("hosted probe is held back", target=self._target.name, cause=cause.value, detail=detail)
+        elif refusal is not None and (before is None or before.cause is not refusal.cause):
+            log.warning(
+                "hosted probe is held back",
+                target=self._target.name,
+                cause=refusal.cause.value,
+                detail=refusal.detail,
+            )
 
 
 def ask_of(target: ProbeTargetSettings, caps_of_all: Caps, seconds_apart: float = 0.0) -> Ask:

@@ -54,11 +54,16 @@ class Ask:
     caps_of_all: Caps = NO_CAPS
     seconds_apart: float = 0.0  # at least, between two reserves of this target
 
-    def most_here(self, book: Book) -> Tokens:
-        """``most``, or what was learnt to be more: some servers limit no answer."""
-        account = book.accounts.get(self.target)
-        beyond = account.most_tokens - self.most.total if account else 0
-        return self.most + Tokens(output=max(0, beyond))
+    @property
+    def reserve(self) -> Spent:
+        """What one probe can cost, with the request that may have to be sent again."""
+        tokens = Tokens(input=self.most.input * REQUESTS, output=self.most.output * REQUESTS)
+        return Spent.on(tokens, self.price)
+
+    def learnt(self, account: Account) -> Ask:
+        """With more as the worst, where a request has taken more before: some servers limit no answer."""
+        beyond = max(0, account.most_tokens - self.most.total)
+        return replace(self, most=self.most + Tokens(output=beyond))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +97,8 @@ def reserve(book: Book, ask: Ask, unix: float) -> tuple[Book, Reservation] | Ref
     if account.asked_unix is not None and 0 <= unix - account.asked_unix < ask.seconds_apart:
         ago = unix - account.asked_unix
         return Refusal(cause=ProbeSkip.TOO_SOON, detail=f"the last one was {ago:.0f} s ago")
-    day, most = day_of(unix), ask.most_here(book)
-    tokens = Tokens(input=most.input * REQUESTS, output=most.output * REQUESTS)
-    amount, room = Spent.on(tokens, ask.price), left(book, ask, unix)
+    ask = ask.learnt(account)
+    day, amount, room = day_of(unix), ask.reserve, left(book, ask, unix)
     for period, number in room.tokens.items():
         if amount.tokens > number:
             what = f"tokens_per_{period}: {number} are left, a probe may take {amount.tokens}"
@@ -104,7 +108,7 @@ def reserve(book: Book, ask: Ask, unix: float) -> tuple[Book, Reservation] | Ref
             what = f"usd_per_{period}: {nano_usd / 1e9:g} are left, a probe may cost {amount.nano_usd / 1e9:g}"
             return Refusal(cause=ProbeSkip.BUDGET, detail=what)
     account = replace(_changed(account, day, added=amount), asked_unix=unix)
-    granted = Reservation(book=book.id, target=ask.target, day=day, spent=amount, most=most)
+    granted = Reservation(book=book.id, target=ask.target, day=day, spent=amount, most=ask.most)
     return _with(book, ask.target, account), granted
 
 

@@ -25,7 +25,7 @@ def most_tokens(prompt_words: int, max_tokens: int, extra_body: Mapping[str, obj
 
 
 def default_tokens_per_day(prompt_words: int, max_tokens: int, interval_seconds: float, most: Tokens) -> int:
-    """The cap of a hosted target that was given none: a day of probes at their interval, and room for one at its worst."""
+    """The cap of a hosted target that was given none: a day of probes at its interval, and the reserve of one."""
     probes = SPARE * max(1, SECONDS_PER_DAY / interval_seconds)
     return int(probes * (_prompt_tokens(prompt_words) + max_tokens)) + REQUESTS * most.total
 
