@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime
 
-LEAP_SECONDS = 3600.0  # that the wall clock may run ahead of the monotonic one before it is doubted, and how long
+LEAP_SECONDS = 60.0  # by which the wall clock may run ahead of the monotonic one: it is set by less, as a rule
+DOUBT_SECONDS = 3600.0  # that a longer leap must last to be believed
 
 
 def day_of(unix: float) -> str:
@@ -31,7 +32,7 @@ class Days:
             expected = self._anchor[0] + monotonic - self._anchor[1]
             if wall > expected + LEAP_SECONDS:
                 self._leapt_at = monotonic if self._leapt_at is None else self._leapt_at
-                if monotonic - self._leapt_at < LEAP_SECONDS:
+                if monotonic - self._leapt_at < DOUBT_SECONDS:
                     return expected
         self._anchor, self._leapt_at = (wall, monotonic), None
         return wall
