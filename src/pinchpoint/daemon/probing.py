@@ -5,6 +5,7 @@ A hosted target is asked only with its admission's leave, and between two probes
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from pinchpoint.config.state import state_directory
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.scheduler import Scheduler
-from pinchpoint.snapshot import Placement, ProbeOutcome, ProbeReading, ProbeSkip
+from pinchpoint.snapshot import Placement, ProbeLiveness, ProbeOutcome, ProbeReading, ProbeSkip
 from pinchpoint.sources.probe import Prober
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
 from pinchpoint.sources.probe.spend import Admission, Purse
@@ -35,11 +36,19 @@ class _Watched:
 class Probing:
     """The jobs of probes, and the one purse that they are paid from."""
 
-    def __init__(self, scheduler: Scheduler, board: Board, lag: LoopLag, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        board: Board,
+        lag: LoopLag,
+        clock: Callable[[], float],
+        wall: Callable[[], float] = time.time,
+    ) -> None:
         self._scheduler = scheduler
         self._board = board
         self._lag = lag
         self._clock = clock
+        self._wall = wall
         self._watched: dict[str, _Watched] = {}
         self._purse: Purse | None = None
 
@@ -82,7 +91,7 @@ class Probing:
         if self._purse is None or self._purse.folder != folder:
             if self._purse is not None:
                 self._purse.close()
-            self._purse = Purse(folder, monotonic=self._clock)
+            self._purse = Purse(folder, self._wall, self._clock)
         return self._purse
 
     def _begin(self, watched: _Watched) -> None:
@@ -110,40 +119,49 @@ class Probing:
         watched.is_probing = True
         try:
             if watched.admission is None:
-                await self._measure(watched.prober)
+                await self._measure(watched)
             else:
-                await self._measure_for_money(watched.prober, watched.target.name, watched.admission)
+                await self._measure_for_money(watched, watched.admission)
         finally:
             watched.is_probing = False
 
-    async def _measure(self, prober: Prober) -> ProbeReading:
+    async def _measure(self, watched: _Watched) -> ProbeReading:
         started = self._clock()
-        reading = await prober.probe()
+        reading = await watched.prober.probe()
         if reading.outcome is not ProbeOutcome.CANCELLED:
             self._board.put_probe(reading, self._clock() - started)
         return reading
 
-    async def _measure_for_money(self, prober: Prober, name: str, admission: Admission) -> None:
-        answer = await admission.ask(self._clock())
+    async def _measure_for_money(self, watched: _Watched, admission: Admission) -> None:
+        name, answer = watched.target.name, await admission.ask(self._clock())
         self._board.put_budget(name, admission.left)
         if isinstance(answer, ProbeSkip):
             self._board.skip_probe(name, answer)
             return
         spent = answer.spent  # and so it stays when this ends in the middle
         try:
-            reading = await self._measure(prober)
+            reading = await self._measure(watched)
             spent = await admission.settle(answer, reading, self._clock())
         finally:
             self._board.pay_for_probe(name, spent)
         self._board.put_budget(name, admission.left)
+        if _is_alive(reading):
+            self._live(watched, up=True)
 
     async def _look(self, watched: _Watched, admission: Admission) -> None:
         """A server that is back is asked at the next interval, whatever pause its failures had earned."""
         if watched.is_probing:  # which says more, and must not be disturbed
             return
-        before, reading = watched.is_alive, await watched.prober.liveness()
-        # Any answer but a server's error: whether key and model are good is the probe's to say.
-        watched.is_alive = reading.http_status is not None and reading.http_status < 500
-        if watched.is_alive and before is False:
+        was_alive, up = watched.is_alive, _is_alive(await watched.prober.liveness())
+        if up and was_alive is False:
             admission.alive()
-        self._board.put_liveness(watched.target.name, up=watched.is_alive)
+        self._live(watched, up=up)
+
+    def _live(self, watched: _Watched, *, up: bool) -> None:
+        watched.is_alive = up
+        self._board.put_liveness(watched.target.name, up=up)
+
+
+def _is_alive(reading: ProbeReading | ProbeLiveness) -> bool:
+    """Any answer but a server's error is a sign of life: whether key and model are good is the probe's to say."""
+    return reading.http_status is not None and reading.http_status < 500
