@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pinchpoint.outputs.catalog.metric import Each, Kind, Metric, Sample, gauge, info
 from pinchpoint.outputs.scene import Scene
-from pinchpoint.snapshot import JobReport, SourceReport
+from pinchpoint.snapshot import JobReport, Reason, SourceReport
 
 
 def _plain(field: str, text: str, name: str | None = None) -> Metric:
@@ -49,6 +49,9 @@ def _unavailable(scene: Scene) -> Iterable[Sample]:
         yield from (((f"gpu/{g.gpu}", f"gpu_{field}", reason), 1) for field, reason in g.unavailable.items())
     for e in scene.snapshot.engines:
         yield from (((f"engine/{e.engine}", f"engine_{field}", why), 1) for field, why in e.unavailable.items())
+    for t in scene.snapshot.probe_totals:
+        if t.spend is not None and t.spend.usd_total is None:
+            yield (f"probe/{t.target}", "probe_spend_usd_total", Reason.NOT_CONFIGURED), 1  # no price was given
 
 
 OWN_METRICS = (

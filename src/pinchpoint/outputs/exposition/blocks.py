@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pinchpoint.outputs.catalog import Each, Metric, Sample
-from pinchpoint.outputs.exposition.lines import is_sound, label_text, label_value, numbers_of, shape_of, template
+from pinchpoint.outputs.exposition.lines import is_sound, label_text, numbers_of, shape_of, template
+from pinchpoint.outputs.label import label_value
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.snapshot import Histogram
 
