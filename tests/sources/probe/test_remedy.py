@@ -45,6 +45,7 @@ CASES = [
     (case("tls", GATEWAY, message="(wrong version number)"), "begin url with http://"),
     (case("proxy", HOSTED | {"proxy": "http://proxy:3128"}), "The target's proxy does not answer"),
     (case("proxy", HOSTED | {"proxy": "http://proxy:3128"}, status=407), "The proxy wants a login"),
+    (case("proxy", HOSTED | {"proxy": "http://proxy:3128"}, message="the proxy answers 407"), "wants a login"),
     (case("proxy", LOCAL | {"proxy": "http://proxy:3128"}), "remove the target's proxy"),
     (case("proxy", GATEWAY, status=502), "finds no healthy engine"),
     (case("auth", LOCAL, cause=Cause.KEY_UNREADABLE), "api_key_file"),

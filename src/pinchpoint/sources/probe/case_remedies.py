@@ -58,7 +58,7 @@ def _certificate(case: Case) -> str | None:
 
 def _proxy(case: Case) -> str | None:
     status = case.judgement.status
-    if status == 407:
+    if status == 407 or _says(case, "proxy answers 407"):
         return "The proxy wants a login, which cannot be given to it here: have it admit this host, or use another."
     if case.target.proxy is not None and status is None:
         if case.loopback:
