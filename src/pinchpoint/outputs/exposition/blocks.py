@@ -6,25 +6,29 @@ are others, everything but the numbers is kept.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any
 
-from pinchpoint.outputs.catalog import Each, Metric, Sample
+from pinchpoint.outputs.catalog import Each, Kind, Metric, Sample
 from pinchpoint.outputs.exposition.lines import is_sound, label_text, numbers_of, shape_of, template
 from pinchpoint.outputs.label import label_value
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.snapshot import Histogram
 
 Block = bytes  # all lines of one row about one thing
+_Sound = tuple[tuple[str, ...], float | Histogram]
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
     """What of a block is no number: which series, in which order, and the lines with room for their values.
 
+    ``template`` is empty for a histogram's, which are long, and soon made of ``named``, the series' label texts.
     ``repeats``: two samples are one series, so that the lines can't be written like this.
     """
 
     series: list[object]
+    named: tuple[str, ...]
     template: str
     repeats: bool
 
@@ -39,7 +43,7 @@ class _Told:
     repeats: bool  # any of its shapes does
 
 
-_NOTHING = _Shape([], "", False)
+_NOTHING = _Shape([], (), "", False)
 
 
 @dataclass(slots=True)
@@ -88,17 +92,22 @@ def groups_of(catalog: Iterable[Metric]) -> tuple[Group, ...]:
 def _block(metric: Metric, before: _Shape, samples: Iterable[Sample]) -> tuple[_Shape, Block]:
     series: list[object] = []
     numbers: list[float] = []
-    sound: list[tuple[tuple[str, ...], float | Histogram]] = []
+    sound: list[_Sound] = []
     for labels, value in samples:
         if value is not None and is_sound(value, metric.kind):
             series.append(shape_of(labels, value))
             numbers += numbers_of(value)
             sound.append((labels, value))
     shape = before if series == before.series else _shape(metric, series, sound)
-    return shape, (shape.template % tuple(numbers)).encode()
+    lines = shape.template or _template(metric, shape.named, sound)
+    return shape, (lines % tuple(numbers)).encode()
 
 
-def _shape(metric: Metric, series: list[object], sound: Sequence[tuple[tuple[str, ...], float | Histogram]]) -> _Shape:
-    named = [label_text(metric.labels, labels) for labels, _ in sound]
-    lines = "".join(template(metric, inner, value) for inner, (_, value) in zip(named, sound, strict=True))
-    return _Shape(series, lines, len(set(named)) < len(named))
+def _shape(metric: Metric, series: list[object], sound: Sequence[_Sound]) -> _Shape:
+    named = tuple(intern(label_text(metric.labels, labels)) for labels, _ in sound)  # many rows have the same
+    lines = "" if metric.kind is Kind.HISTOGRAM else _template(metric, named, sound)
+    return _Shape(series, named, lines, len(set(named)) < len(named))
+
+
+def _template(metric: Metric, named: tuple[str, ...], sound: Sequence[_Sound]) -> str:
+    return "".join(template(metric, inner, value) for inner, (_, value) in zip(named, sound, strict=True))

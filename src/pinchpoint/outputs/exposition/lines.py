@@ -10,6 +10,9 @@ from pinchpoint.outputs.catalog import Kind, Metric
 from pinchpoint.outputs.label import label_value
 from pinchpoint.snapshot import Histogram
 
+_INNER = "\0"  # in the place of label texts, in which it can't be
+_LABELS = f"{{{_INNER}}}"
+
 
 def label_text(names: tuple[str, ...], values: tuple[str, ...]) -> str:
     """``a="1",b="2"``; raises ``ValueError`` when a row gives more or fewer values than it has labels."""
@@ -45,15 +48,22 @@ def numbers_of(value: float | Histogram) -> tuple[float, ...]:
 
 def template(metric: Metric, inner: str, value: float | Histogram) -> str:
     """The lines of a sound sample of the series ``inner`` (its ``label_text``), to be filled with ``%``."""
-    braces = f"{{{inner}}}" if inner else ""
     if not isinstance(value, Histogram):
-        heads = [metric.full_name + braces]
+        lines = _LABELS if inner else ""
+        lines = f"{metric.full_name}{lines} %r\n"
     else:
-        comma = "," if inner else ""
-        heads = [f'{metric.full_name}_bucket{{{inner}{comma}le="{bucket_bound(bound)}"}}' for bound in value.bounds]
-        if _has_sum(value):
-            heads += [f"{metric.full_name}_count{braces}", f"{metric.full_name}_sum{braces}"]
-    return "".join(f"{head.replace('%', '%%')} %r\n" for head in heads)
+        lines = _histogram_lines(metric.full_name, value.bounds, _has_sum(value), bool(inner))
+    return lines.replace(_INNER, inner.replace("%", "%%"))
+
+
+@lru_cache(1024)
+def _histogram_lines(name: str, bounds: tuple[float, ...], has_sum: bool, labelled: bool) -> str:
+    """The same for all engines, but for their labels."""
+    braces, comma = (_LABELS, _INNER + ",") if labelled else ("", "")
+    heads = [f'{name}_bucket{{{comma}le="{bucket_bound(bound)}"}}' for bound in bounds]
+    if has_sum:
+        heads += [f"{name}_count{braces}", f"{name}_sum{braces}"]
+    return "".join(f"{head} %r\n" for head in heads)
 
 
 def _has_sum(histogram: Histogram) -> bool:

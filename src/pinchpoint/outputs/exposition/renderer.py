@@ -1,8 +1,7 @@
 """Turns a scene into the two bodies of /metrics."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 import structlog
 
@@ -73,9 +72,16 @@ class Renderer:
                 parts.append((family, lines))
         self._tell(repeats)
         own_text, own_openmetrics = map(str.encode, process_metrics())
-        text = (piece for family, lines in parts for piece in (family.text_header, *lines))
-        openmetrics = (piece for family, lines in parts for piece in (family.openmetrics_header, *lines))
-        return Rendered(chain(text, (own_text,))), Rendered(chain(openmetrics, (own_openmetrics,)))
+
+        def text() -> Iterator[bytes]:
+            yield from (piece for family, lines in parts for piece in (family.text_header, *lines))
+            yield own_text
+
+        def openmetrics() -> Iterator[bytes]:
+            yield from (piece for family, lines in parts for piece in (family.openmetrics_header, *lines))
+            yield own_openmetrics
+
+        return Rendered(text), Rendered(openmetrics)
 
     def _tell(self, repeats: int) -> None:
         """Logs once when two things give the same series (two engines of one name), once when that is over."""

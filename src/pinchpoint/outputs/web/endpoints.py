@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from aiohttp import hdrs, web
 
@@ -28,6 +29,9 @@ SECURITY_HEADERS = {
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
 }
+
+# Of its own: those that everybody uses may all hang on a file.
+_THREADS = ThreadPoolExecutor(2, thread_name_prefix="body")
 
 _HTML = "text/html; charset=utf-8"
 _JSON = "application/json; charset=utf-8"
@@ -169,15 +173,19 @@ def _not_yet() -> web.Response:
     return web.Response(status=503, text="the first tick is not done yet\n", headers={hdrs.RETRY_AFTER: "1"})
 
 
+async def _in_thread(make: Callable[[], bytes]) -> bytes:
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, make)
+
+
 async def _response(request: web.Request, rendered: Rendered, content_type: str) -> web.Response:
     zipped = wants_gzip(request.headers.get(hdrs.ACCEPT_ENCODING, ""))
     headers = {hdrs.CONTENT_TYPE: content_type, hdrs.VARY: "Accept, Accept-Encoding", hdrs.CACHE_CONTROL: "no-store"}
     if zipped:
         headers[hdrs.CONTENT_ENCODING] = "gzip"
     if zipped:
-        body = rendered.gzipped() if rendered.is_gzipped else await asyncio.to_thread(rendered.gzipped)
+        body = rendered.gzipped() if rendered.is_gzipped else await _in_thread(rendered.gzipped)
     else:
-        body = rendered.plain if rendered.is_whole else await asyncio.to_thread(lambda: rendered.plain)
+        body = rendered.plain if rendered.is_whole else await _in_thread(lambda: rendered.plain)
     return web.Response(body=body, headers=headers)
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from sys import intern
 
 from pinchpoint.snapshot import Reason
 from pinchpoint.sources.engine.recall import MAX_VALUE_CHARS, Recall, Sample
@@ -179,7 +180,7 @@ def _labels(text: str) -> tuple[str, Mapping[str, str], int] | None:
         if key is None:
             name = name or value
         else:
-            labels[key.strip('"')] = value
+            labels[intern(key.strip('"'))] = intern(value)  # of many engines and scrapes the same few
         position = label.end()
     close = _CLOSE.match(text, position)
     return None if close is None or len(labels) > MAX_LABELS else (name, labels, close.end())

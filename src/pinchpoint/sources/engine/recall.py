@@ -7,8 +7,12 @@ not plain in the first place (timestamps, exemplars, malformed lines), is read i
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
+from itertools import groupby
 from math import isfinite
+from operator import itemgetter
+from sys import intern
 from typing import NamedTuple
 
 MAX_VALUE_CHARS = 64
@@ -82,17 +86,18 @@ class Recall:
         if not plain or (ended and not _ends_with_eof(lines)):
             self._shape = None
             return
-        names: list[tuple[str, int]] = []
-        for name, _ in read:
-            if names and names[-1][0] == name:
-                names[-1] = (name, names[-1][1] + 1)
-            else:
-                names.append((name, 1))
+        names = tuple((intern(name), len(list(lines))) for name, lines in groupby(read, key=itemgetter(0)))
         labels = tuple(labels for _, labels in read)
-        self._shape = _Shape(_digest(comments, heads), tuple(names), labels, declared, ended)
+        self._shape = _Shape(_digest(comments, heads), names, labels, _shared(declared), ended)
 
     def forget(self) -> None:
         self._shape = None
+
+
+@lru_cache(maxsize=64)
+def _shared(declared: frozenset[str]) -> frozenset[str]:
+    """The same object for equal sets: engines of one release declare the same."""
+    return declared
 
 
 def _ends_with_eof(lines: Sequence[str]) -> bool:
