@@ -2,6 +2,7 @@
 
 import compileall
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from typing import Self
 
 import pinchpoint as package
 from bench.subjects import Subject
+from pinchpoint import __version__
 from tests.fakes.daemon import RunningDaemon
 
 VMAGENT_PACKAGE = "victoria-metrics"
@@ -62,11 +64,16 @@ def pinchpoint(folder: Path, ports: list[int], interval: float) -> Iterator[Subj
     file = folder / "fleet.yaml"
     file.write_text(json.dumps(config))  # JSON is YAML
     with RunningDaemon(folder, "--config.file", str(file)) as daemon:
-        daemon.wait_for(
-            lambda: daemon.series("pinchpoint_engine_up") == [1.0] * len(ports), "all engines to be up", 20 * interval
-        )
-        (labels,) = daemon.samples()["pinchpoint_build_info"]
-        yield Subject("pinchpoint", dict(labels)["version"], daemon.process.pid, int(daemon.url.rpartition(":")[2]))
+        up = re.compile(rb"^pinchpoint_engine_up\{.*\} 1\.0$", re.MULTILINE)  # parsing all of it would take seconds
+        daemon.wait_for(lambda: len(up.findall(_metrics(daemon))) == len(ports), "all engines to be up", 20 * interval)
+        yield Subject("pinchpoint", __version__, daemon.process.pid, int(daemon.url.rpartition(":")[2]))
+
+
+def _metrics(daemon: RunningDaemon) -> bytes:
+    try:
+        return daemon.get("/metrics")
+    except OSError:  # no tick yet
+        return b""
 
 
 @contextmanager
