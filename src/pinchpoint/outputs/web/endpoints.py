@@ -85,13 +85,15 @@ class Endpoints:
             self._scrapes -= 1
 
     async def page(self, request: web.Request) -> web.StreamResponse:
-        """The status page; before the first tick one that says so."""
+        """The status page, or one engine's with ``?engine=NAME``; before the first tick one that says so."""
         published, path = self._published(), self._settings.telemetry_path
         if published is None:
             return web.Response(text=page(None, telemetry_path=path), content_type="text/html", charset="utf-8")
-        scene = published.scene
+        scene, engine = published.scene, request.query.get("engine")
         shown = int(_overdue_seconds(scene))
-        body = await self._render.body("page", (id(scene), scene.snapshot.at, shown), lambda: page(scene, shown, path))
+        key = (id(scene), scene.snapshot.at, shown, engine)
+        kind = "page" if engine is None else "engine"
+        body = await self._render.body(kind, key, lambda: page(scene, shown, path, engine))
         return await _sent(request, await _response(request, body, _HTML))
 
     async def status(self, request: web.Request) -> web.StreamResponse:
