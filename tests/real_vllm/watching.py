@@ -12,6 +12,8 @@ from tests.fakes.daemon import RunningDaemon
 
 POLL_SECONDS = 0.5
 T = TypeVar("T")
+Series = Mapping[tuple[tuple[str, str], ...], float]  # labels, sorted -> value
+Exposition = Mapping[str, Series]
 
 # Short intervals, so that a state shows within seconds and not within half a minute. An engine on a CPU has no GPU, so
 # none is read.
@@ -33,7 +35,6 @@ class Look:
     """What pinchpoint says of one engine at one moment; ``None`` is unknown."""
 
     at: float
-    up: bool
     running: float | None
     waiting: float | None
     kv: float | None
@@ -76,16 +77,13 @@ class Pinchpoint:
             await asyncio.sleep(POLL_SECONDS)
         return answer
 
-    def series(self, name: str, **labels: str) -> dict[tuple[tuple[str, str], ...], float]:
-        """The engine's series of ``pinchpoint_engine_NAME``, those that bear ``labels``."""
-        wanted = {"engine": self.engine, **labels}.items()
-        found = self._daemon.samples().get(f"pinchpoint_engine_{name}", {})
-        return {key: value for key, value in found.items() if wanted <= dict(key).items()}
+    def series(self, name: str, **labels: str) -> Series:
+        """The engine's series of ``pinchpoint_engine_NAME`` now, those that bear ``labels``."""
+        return _series(self._daemon.samples(), self.engine, name, labels)
 
     def total(self, name: str, **labels: str) -> float | None:
         """The sum over replicas; ``None`` when there is no series."""
-        values = self.series(name, **labels).values()
-        return sum(values) if values else None
+        return _total(self.series(name, **labels))
 
     def facts(self) -> Mapping[str, str]:
         """The labels of ``engine_info``."""
@@ -110,13 +108,12 @@ class Pinchpoint:
         return next((engine for engine in engines if engine["engine"] == self.engine), {})
 
     def look(self) -> Look:
-        verdict = self.verdict()
+        verdict, samples = self.verdict(), self._daemon.samples()  # one exposition: all its figures are of one scrape
         return Look(
             at=time.monotonic(),
-            up=self.total("up") == 1,
-            running=self.total("requests_running"),
-            waiting=self.total("requests_waiting"),
-            kv=max(self.series("kv_cache_usage_ratio").values(), default=None),
+            running=_total(_series(samples, self.engine, "requests_running")),
+            waiting=_total(_series(samples, self.engine, "requests_waiting")),
+            kv=max(_series(samples, self.engine, "kv_cache_usage_ratio").values(), default=None),
             tokens_per_second=verdict.get("signals", {}).get("generation_tokens_per_second"),
             bottleneck=verdict.get("class") or "",
             confidence=verdict.get("confidence") or 0.0,
@@ -129,6 +126,16 @@ class Pinchpoint:
 
     def logged(self, text: str) -> bool:
         return any(text in line and self.engine in line for line in self._daemon.log.splitlines())
+
+
+def _series(samples: Exposition, engine: str, name: str, labels: Mapping[str, str] | None = None) -> Series:
+    wanted = {"engine": engine, **(labels or {})}.items()
+    found = samples.get(f"pinchpoint_engine_{name}", {})
+    return {key: value for key, value in found.items() if wanted <= dict(key).items()}
+
+
+def _total(series: Series) -> float | None:
+    return sum(series.values()) if series else None
 
 
 def write_config(file: Path, url: str | None = None) -> None:
