@@ -39,7 +39,8 @@ class Look:
     waiting: float | None
     kv: float | None
     tokens_per_second: float | None
-    bottleneck: str
+    bottleneck: str  # of the diagnosis
+    exported: str  # the class whose series in /metrics is 1
     confidence: float
     why: str
 
@@ -89,6 +90,10 @@ class Pinchpoint:
         """The labels of ``engine_info``."""
         return dict(next(iter(self.series("info")), ()))
 
+    def origins(self) -> Mapping[str, str]:
+        """Who said each fact."""
+        return {dict(labels)["fact"]: dict(labels)["origin"] for labels in self.series("fact_origin_info")}
+
     def absent_because(self) -> str:
         """The reason why the engine has no reading; empty when it has one."""
         wanted = {"source": f"engine/{self.engine}", "metric": ""}.items()
@@ -116,9 +121,15 @@ class Pinchpoint:
             kv=max(_series(samples, self.engine, "kv_cache_usage_ratio").values(), default=None),
             tokens_per_second=verdict.get("signals", {}).get("generation_tokens_per_second"),
             bottleneck=verdict.get("class") or "",
+            exported=self._exported(samples),
             confidence=verdict.get("confidence") or 0.0,
             why=verdict.get("why") or "",
         )
+
+    def _exported(self, samples: Exposition) -> str:
+        series = samples.get("pinchpoint_bottleneck", {})
+        shown = [dict(key) for key, value in series.items() if value == 1]
+        return next((labels["class"] for labels in shown if labels["engine"] == self.engine), "")
 
     def still_has(self, engine: str) -> bool:
         """Whether any series in ``/metrics`` is of an engine of that name."""
