@@ -26,6 +26,7 @@ from pinchpoint.snapshot import (
     Placement,
     ProbeOutcome,
     ProbeReading,
+    ProbeSpend,
     ProbeTotals,
     Reason,
     ReplicaReading,
@@ -127,6 +128,11 @@ def full_scene(gpus: int = 2, engines: int = 1, replicas: int = 1) -> Scene:
     names = [f"chat{n or ''}" for n in range(engines)]
     totals = tuple(ProbeTotals(target=p.target, placement=p.placement).after(p) for p in probes())
     totals = tuple(replace(t, tokens_total={"prompt": 9}, phase_seconds={"connect": HISTOGRAM}) for t in totals)
+    left = {"remaining_tokens": {"day": 800}, "remaining_usd": {"month": 4.5}}
+    totals = (
+        totals[0],
+        replace(totals[1], spend=ProbeSpend(tokens_total=112, usd_total=0.25, **left), endpoint_up=True),
+    )
     snapshot = Snapshot(
         at=100.0,
         gpus=(*(gpu(n) for n in range(gpus)), lost_gpu(gpus)),
