@@ -16,7 +16,7 @@ T = TypeVar("T")
 # Short intervals, so that a state shows within seconds and not within half a minute. An engine on a CPU has no GPU, so
 # none is read.
 CONFIG: Mapping[str, Any] = {
-    "discovery": {"loopback": True, "interval_seconds": 5},
+    "discovery": {"interval_seconds": 5},
     "engines": {"interval_seconds": 1, "timeout_seconds": 1, "stale_after_seconds": 5},
     "diagnosis": {"window_seconds": 12, "stall_seconds": 12, "hold_seconds": 3, "idle_seconds": 5},
     "gpu": {"enabled": False},
@@ -132,6 +132,7 @@ class Pinchpoint:
 
 
 def write_config(file: Path, url: str | None = None) -> None:
-    """With ``url`` the engine there is named, and has an objective of its own; without, it has to be found."""
+    """With ``url`` the engine there is named, has an objective of its own, and no other is looked for; without, it has
+    to be found."""
     targets = [{"name": NAME, "url": url, "slo": SLO}] if url else []
     file.write_text(json.dumps({**CONFIG, "engines": {**CONFIG["engines"], "targets": targets}}))  # JSON is YAML

@@ -53,6 +53,8 @@ class ProbeTotals:
     target: str
     placement: Placement
     requests_total: int = 0
+    consecutive_failures: int = 0  # up to the last probe
+    last_failure: ProbeOutcome | None = None  # why the last probe failed; None where it did not
     failures_total: Mapping[ProbeOutcome, int] = field(default_factory=dict)
     skipped_total: Mapping[str, int] = field(default_factory=dict)  # by ProbeSkip
     tokens_total: Mapping[str, int] = field(default_factory=dict)  # by kind: prompt, completion, cached
@@ -82,6 +84,8 @@ class ProbeTotals:
         return replace(
             self,
             requests_total=self.requests_total + 1,
+            consecutive_failures=self.consecutive_failures + 1 if failed else 0,
+            last_failure=reading.outcome if failed else None,
             failures_total=failures,
             tokens_total=tokens,
             ttft_seconds=_observe(self.ttft_seconds, TTFT_BOUNDS, reading.ttft_seconds),

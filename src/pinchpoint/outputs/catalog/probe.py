@@ -44,6 +44,12 @@ def _up(scene: Scene) -> Iterable[Sample]:
     return (((p.target, p.placement), p.outcome is ProbeOutcome.OK) for p in scene.snapshot.probes)
 
 
+def _failing(scene: Scene) -> Iterable[Sample]:
+    for t in scene.snapshot.probe_totals:
+        if t.last_failure is not None:
+            yield (t.target, t.placement, t.last_failure), t.consecutive_failures
+
+
 def _last_at(scene: Scene) -> Iterable[Sample]:
     return (((p.target, p.placement), p.at + scene.unix_offset_seconds) for p in scene.snapshot.probes)
 
@@ -102,6 +108,12 @@ PROBE_METRICS = (
     ),
     _total("requests_total", "Probes sent.", Kind.COUNTER),
     _by("reason", "failures_total", "Probes that failed, by reason.", Kind.COUNTER, born=_FAILURES),
+    gauge(
+        "probe_consecutive_failures",
+        (*TARGET, "reason"),
+        _failing,
+        "Probes that failed in a row up to the last one, with its reason; absent while the last was answered well.",
+    ),
     _by("cause", "skipped_total", "Probes that were due and not sent, by cause.", Kind.COUNTER, born=tuple(ProbeSkip)),
     _by("kind", "tokens_total", "Tokens of probes, by kind; what the server said, else counted.", Kind.COUNTER),
     _spend("tokens_total", "Tokens that hosted probes were billed, or may have been where the server did not say."),

@@ -1,7 +1,8 @@
 """The parts of an exposition line, as Prometheus' text format 0.0.4 and OpenMetrics 1.0 both want them."""
 
 import math
-from itertools import pairwise
+from functools import lru_cache
+from operator import le, lt
 
 from prometheus_client.utils import floatToGoString
 
@@ -15,12 +16,12 @@ def label_text(names: tuple[str, ...], values: tuple[str, ...]) -> str:
     return ",".join(f'{name}="{label_value(value)}"' for name, value in zip(names, values, strict=True))
 
 
-def headers(metric: Metric) -> tuple[str, str]:
+def headers(metric: Metric) -> tuple[bytes, bytes]:
     """HELP and TYPE of a family, in text 0.0.4 (which has no info type) and in OpenMetrics."""
     kind = Kind.GAUGE if metric.kind is Kind.INFO else metric.kind
     return (
-        f"# HELP {metric.full_name} {metric.help}\n# TYPE {metric.full_name} {kind}\n",
-        f"# HELP {metric.family} {metric.help}\n# TYPE {metric.family} {metric.kind}\n",
+        f"# HELP {metric.full_name} {metric.help}\n# TYPE {metric.full_name} {kind}\n".encode(),
+        f"# HELP {metric.family} {metric.help}\n# TYPE {metric.family} {metric.kind}\n".encode(),
     )
 
 
@@ -29,18 +30,51 @@ def bucket_bound(bound: float) -> str:
     return str(floatToGoString(bound))  # type: ignore[no-untyped-call]
 
 
-def is_sound(value: float | Histogram | None, kind: Kind) -> bool:
-    """Whether a value may be written: known, finite, never negative where it counts, buckets in order up to +Inf."""
-    if value is None:
-        return False
+def shape_of(labels: tuple[str, ...], value: float | Histogram) -> tuple[object, ...]:
+    """What two samples share whose lines differ in their numbers alone."""
+    return (labels, value.bounds, _has_sum(value)) if isinstance(value, Histogram) else labels
+
+
+def numbers_of(value: float | Histogram) -> tuple[float, ...]:
+    """The numbers of a sound sample's lines, in the order of ``template``'s."""
     if not isinstance(value, Histogram):
-        return kind is not Kind.HISTOGRAM and math.isfinite(value) and (value >= 0 or kind is Kind.GAUGE)
+        return (float(value),)
+    told = (*value.counts, value.counts[-1], value.sum) if _has_sum(value) else value.counts
+    return tuple(map(float, told))
+
+
+def template(metric: Metric, inner: str, value: float | Histogram) -> str:
+    """The lines of a sound sample of the series ``inner`` (its ``label_text``), to be filled with ``%``."""
+    braces = f"{{{inner}}}" if inner else ""
+    if not isinstance(value, Histogram):
+        heads = [metric.full_name + braces]
+    else:
+        comma = "," if inner else ""
+        heads = [f'{metric.full_name}_bucket{{{inner}{comma}le="{bucket_bound(bound)}"}}' for bound in value.bounds]
+        if _has_sum(value):
+            heads += [f"{metric.full_name}_count{braces}", f"{metric.full_name}_sum{braces}"]
+    return "".join(f"{head.replace('%', '%%')} %r\n" for head in heads)
+
+
+def _has_sum(histogram: Histogram) -> bool:
+    """OpenMetrics knows no negative sum, and no count alone."""
+    return 0 <= histogram.sum < math.inf
+
+
+def is_sound(value: float | Histogram, kind: Kind) -> bool:
+    """Whether a value may be written: finite, never negative where it counts, buckets in order up to +Inf."""
+    if not isinstance(value, Histogram):
+        return -math.inf < value < math.inf and kind is not Kind.HISTOGRAM and (value >= 0 or kind is Kind.GAUGE)
     return (
         kind is Kind.HISTOGRAM
         and len(value.bounds) == len(value.counts) > 0
-        and value.bounds[-1] == math.inf
-        and all(low < high for low, high in pairwise(value.bounds))
+        and _are_bounds(value.bounds)
         and value.counts[0] >= 0
-        and all(low <= high for low, high in pairwise(value.counts))
+        and all(map(le, value.counts, value.counts[1:]))
         and math.isfinite(value.counts[-1])
     )
+
+
+@lru_cache(256)
+def _are_bounds(bounds: tuple[float, ...]) -> bool:
+    return bounds[-1] == math.inf and all(map(lt, bounds, bounds[1:]))

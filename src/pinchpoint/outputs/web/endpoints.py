@@ -174,9 +174,10 @@ async def _response(request: web.Request, rendered: Rendered, content_type: str)
     headers = {hdrs.CONTENT_TYPE: content_type, hdrs.VARY: "Accept, Accept-Encoding", hdrs.CACHE_CONTROL: "no-store"}
     if zipped:
         headers[hdrs.CONTENT_ENCODING] = "gzip"
-    if not zipped:
-        return web.Response(body=rendered.plain, headers=headers)
-    body = rendered.gzipped() if rendered.is_gzipped else await asyncio.to_thread(rendered.gzipped)
+    if zipped:
+        body = rendered.gzipped() if rendered.is_gzipped else await asyncio.to_thread(rendered.gzipped)
+    else:
+        body = rendered.plain if rendered.is_whole else await asyncio.to_thread(lambda: rendered.plain)
     return web.Response(body=body, headers=headers)
 
 

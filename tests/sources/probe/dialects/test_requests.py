@@ -1,5 +1,7 @@
 """What goes over the wire in each dialect: path, key, body; to a server on a real socket that accepts nothing else."""
 
+import asyncio
+import itertools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 import pytest
 
 from pinchpoint.snapshot import ProbeOutcome
+from pinchpoint.sources.probe import Prober, ProbeTargetSettings
 from tests.fakes.openai_server import Answer, FakeOpenAI, FakeRequest, Wire, end, head, replying, scripted
 from tests.sources.probe.conftest import MakeProber
 from tests.sources.probe.dialects.streams import PAUSE, blocks_of, truths_ms
@@ -181,6 +184,13 @@ async def test_an_api_version_goes_where_the_api_wants_it(
     assert header.items() <= server.requests[0].headers.items()
 
 
+async def test_a_model_of_gemini_may_be_written_as_its_list_writes_it(prober_of: MakeProber):
+    path = "/v1beta/models/m:streamGenerateContent?alt=sse"
+    async with FakeOpenAI(only(path, streaming("gemini/text"))) as server:
+        reading = await prober_of(server.url, **hosted("gemini", model="models/m")).probe()
+    assert reading.outcome is ProbeOutcome.OK
+
+
 async def test_a_token_of_entra_id_goes_to_azure_as_a_bearer_token(prober_of: MakeProber):
     async with FakeOpenAI(streaming(STREAM["azure_openai"])) as server:
         await prober_of(server.url, **hosted("azure_openai", api_key="eyJ0eXAi.eyJhdWQi.c2ln")).probe()
@@ -261,3 +271,30 @@ async def test_a_whole_answer_is_not_streamed_in_any_dialect(dialect: str, probe
     async with FakeOpenAI(replying(200, json.dumps(WHOLE[dialect]))) as server:
         reading = await prober_of(server.url, **hosted(dialect)).probe()
     assert (reading.outcome, reading.ttft_seconds) == (ProbeOutcome.NOT_STREAMED, None)
+
+
+async def test_a_finish_reason_on_every_chunk_does_not_cut_the_answer_short(prober_of: MakeProber):
+    texts = [block for block in blocks_of("gemini/text") if not block.startswith(PAUSE)]
+    each_ends = [block.replace(b'"index":0', b'"index":0,"finishReason":"STOP"') for block in texts[:-1]] + texts[-1:]
+
+    async def slowly(wire: Wire) -> None:  # over longer than the second that is left after an end
+        for block in each_ends:
+            await wire.chunk(block)
+            await asyncio.sleep(0.4)
+
+    async with FakeOpenAI(scripted(head, slowly, end)) as server:
+        reading = await prober_of(server.url, **hosted("gemini")).probe()
+    assert (reading.outcome, reading.completion_tokens, reading.characters) == (ProbeOutcome.OK, 12, 33)
+
+
+async def test_a_clock_that_steps_changes_no_duration():
+    steps = itertools.count(1e9, -86_400)
+    async with FakeOpenAI(streaming("openai_chat/openai", PAUSE_SECONDS)) as server:
+        target = ProbeTargetSettings(name="t", url=server.url, model="m")
+        prober = Prober(target, clock=lambda: next(steps))
+        reading = await prober.probe()
+        await prober.close()
+    assert (reading.outcome, reading.at) == (ProbeOutcome.OK, 1e9)
+    assert reading.ttft_seconds is not None
+    assert reading.duration_seconds is not None
+    assert PAUSE_SECONDS <= reading.ttft_seconds < reading.duration_seconds < 60
