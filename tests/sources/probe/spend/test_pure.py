@@ -115,7 +115,6 @@ def refusals(pacer: Pacer, *ticks: float) -> list[ProbeSkip | None]:
     ("outcome", "cause"),
     [
         (ProbeOutcome.AUTH, ProbeSkip.AUTH_STOP),
-        (ProbeOutcome.FORBIDDEN, ProbeSkip.AUTH_STOP),
         (ProbeOutcome.QUOTA, ProbeSkip.QUOTA_STOP),
     ],
 )
@@ -163,8 +162,8 @@ def test_retry_after_is_honoured_to_the_second_and_capped_at_an_hour() -> None:
     ]
 
 
-def test_what_costs_nothing_and_mends_itself_is_tried_at_every_interval() -> None:
+def test_any_other_failure_costs_no_pause() -> None:
     pacer = Pacer(300)
-    for outcome in (ProbeOutcome.DNS, ProbeOutcome.CONNECT_REFUSED, ProbeOutcome.FIRST_TOKEN_TIMEOUT):
+    for outcome in (ProbeOutcome.DNS, ProbeOutcome.CONNECT_REFUSED, ProbeOutcome.FORBIDDEN, ProbeOutcome.TRUNCATED):
         pacer.ended(outcome, 0.0, 1.0, 1.0)
         assert pacer.refusal(300.0) is None

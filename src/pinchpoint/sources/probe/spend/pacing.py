@@ -7,7 +7,6 @@ LONGEST_PAUSE_SECONDS = 3600.0  # some servers say "retry after a day"
 
 _STOPS = {
     ProbeOutcome.AUTH: ProbeSkip.AUTH_STOP,
-    ProbeOutcome.FORBIDDEN: ProbeSkip.AUTH_STOP,
     ProbeOutcome.QUOTA: ProbeSkip.QUOTA_STOP,
 }
 _BUSY = frozenset(
