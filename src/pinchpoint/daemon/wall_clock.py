@@ -1,4 +1,4 @@
-"""What time it is for people: how far the system's clock is ahead of the monotonic one that all readings are timed by."""
+"""What time it is for people: how far the system's clock is ahead of the monotonic one that readings are timed by."""
 
 import time
 from collections.abc import Callable
