@@ -158,7 +158,7 @@ class Observer:
         self._board.expect_probes((target.name, target.placement) for target in wanted.values())
         for name, target in wanted.items():
             if name not in self._probers:
-                prober = Prober(target, self._clock, loop_lag=self._lag.since)
+                prober = Prober(target, self._clock)
                 self._probers[name] = (target, prober)
                 self._scheduler.every(
                     f"probe/{name}",

@@ -1,5 +1,7 @@
 """From a judged exchange to the reading that the rest of the house sees. Pure."""
 
+from collections.abc import Iterator
+
 from pinchpoint.snapshot import ProbeLiveness, ProbeOutcome, ProbeReading
 from pinchpoint.sources.probe.excerpt import excerpt
 from pinchpoint.sources.probe.exchange import Exchange
@@ -37,30 +39,24 @@ def reading(
 ) -> ProbeReading:
     """The reading of one exchange.
 
-    A complete answer that came in one lump is ``not_streamed``. TTFT is kept for a probe that failed after its first
-    token: it was seen. TPOT is kept for a complete answer only: of a broken one the number of tokens is not known.
+    A complete answer that came at once is ``not_streamed``; in lumps it is an answer, and its latencies are what a
+    client sees. TTFT is kept for a probe that failed after its first token: it was seen. TPOT is kept for a complete
+    answer only: of a broken one the number of tokens is not known.
     """
     outcome, message = judgement.outcome, judgement.message
-    if outcome is ProbeOutcome.OK and times.buffered:
+    if outcome is ProbeOutcome.OK and times.at_once:
         outcome, message = ProbeOutcome.NOT_STREAMED, "buffered: all text came at once"
     transcript, stamps, usage = exchange.transcript, exchange.stamps, exchange.transcript.usage
     seen = outcome not in _NO_LATENCY
     end_ns = transcript.end_ns if transcript.ended and transcript.end_ns is not None else exchange.end_ns
-    notes = [message] if message else []
-    if exchange.content_encoding not in ("", "identity"):
-        notes.append(
-            f"compressed ({exchange.content_encoding[:20]}) though identity was asked, so text may be held back"
-        )
-    if times.polluted:
-        lost = (name for name, value in (("TTFT", times.ttft_seconds), ("TPOT", times.tpot_seconds)) if value is None)
-        notes.append(f"our own event loop was late, so no {' and no '.join(lost)} was taken")
+    notes = [message, *_notes(exchange, times)]
     return ProbeReading(
         target=target.name,
         placement=target.placement,
         at=at,
         outcome=outcome,
         engine=target.engine,
-        detail=excerpt("; ".join(notes), secrets),
+        detail=excerpt("; ".join(filter(None, notes)), secrets),
         remedy=REMEDY[outcome],
         ttft_seconds=times.ttft_seconds if seen else None,
         ttfc_seconds=times.ttfc_seconds if seen else None,
@@ -72,11 +68,26 @@ def reading(
         cached_tokens=usage.cached_tokens if usage is not None else None,
         characters=transcript.characters if transcript.text_events else None,
         token_source=times.token_source,
-        buffered=times.buffered,
+        tokens_per_chunk=times.tokens_per_chunk if outcome is ProbeOutcome.OK else None,
+        chunk_gaps_seconds=times.gaps_seconds if outcome is ProbeOutcome.OK else (),
+        buffered=times.at_once or times.lumps,
+        coalesced=times.coalesced,
+        discarded=times.discarded,
         reasoning=transcript.reasoning,
         connection=None if stamps.ready_ns is None else "reused" if stamps.reused else "new",
         http_status=exchange.status,
     )
+
+
+def _notes(exchange: Exchange, times: Timing) -> Iterator[str]:
+    """What else is to be said of how the answer came."""
+    if times.lumps:
+        transcript = exchange.transcript
+        yield f"buffered: {transcript.text_events} chunks of text came in {transcript.text_reads} lumps"
+    if exchange.content_encoding not in ("", "identity"):
+        yield f"compressed ({exchange.content_encoding[:20]}) though identity was asked, so text may be held back"
+    if times.discarded:
+        yield f"our own event loop was late, so no {' and no '.join(map(str.upper, times.discarded))} was taken"
 
 
 def liveness(
