@@ -8,6 +8,7 @@ likes. The ready-made answers below cover the ordinary cases (``streaming``, ``r
 import asyncio
 import json
 import socket
+import ssl
 import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -92,17 +93,20 @@ Answer = Callable[[FakeRequest, Wire], Awaitable[None]]
 
 
 class FakeOpenAI:
-    def __init__(self, answer: Answer) -> None:
+    """``tls`` makes it an https:// server; ``host`` is the address to listen at."""
+
+    def __init__(self, answer: Answer, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
         self.answer = answer
+        self._tls, self._host = tls, host
         self.requests: list[FakeRequest] = []
         self.truths: list[Truth] = []
         self._connections = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, self._host, 0, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'http' if self._tls is None else 'https'}://{self._host}:{self.port}"
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pinchpoint.snapshot import ProbeOutcome, ProbeReading
+from pinchpoint.sources.probe.lateness import LoopWatch
 from tests.fakes.openai_server import (
     SSE_HEAD,
     FakeOpenAI,
@@ -167,7 +168,7 @@ async def test_a_late_event_loop_spoils_the_latencies_but_not_the_probe(prober_o
 
     async with FakeOpenAI(streaming(tokens=12, ttft=0.1, tpot=0.02)) as server:
         hogging = asyncio.create_task(hog())
-        reading = await prober_of(server.url).probe()
+        reading = await prober_of(server.url, watch=LoopWatch()).probe()
         hogging.cancel()
     assert reading.outcome is ProbeOutcome.OK
     assert (reading.ttft_seconds, reading.tpot_seconds) == (None, None)

@@ -207,11 +207,11 @@ def test_a_lateness_that_does_not_matter_spoils_nothing(lateness: float):
     assert timing(STAMPS, heard(*steady(50, first=2000, gap=100)), late_at(2000, lateness)).discarded == ()
 
 
-@pytest.mark.parametrize("lump", [[(500.0, text())] * 40, lumps(chunks=12, reads=4, gap=120)], ids=["one", "four"])
 def test_a_loop_that_was_late_by_less_than_the_text_would_have_taken_is_no_excuse():
     assert timing(STAMPS, heard(*[(500.0, text())] * 40), lambda _begin, _end: 0.03).at_once
 
 
+@pytest.mark.parametrize("lump", [[(500.0, text())] * 40, lumps(chunks=12, reads=4, gap=120)], ids=["one", "four"])
 def test_a_late_loop_does_not_accuse_a_proxy(lump: list[tuple[float, StreamEvent]]):
     times = timing(STAMPS, heard(*lump), lambda _begin, _end: 0.3)
     assert not (times.at_once)

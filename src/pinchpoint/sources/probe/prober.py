@@ -42,8 +42,9 @@ class _RefusedError(Exception):
 class Prober:
     """Probes one target. Owns one HTTP session, and remembers which URL and which parameters the server accepts.
 
-    ``clock`` gives the reading's ``at`` (seconds); durations come from ``perf_counter_ns``. Several probes may run at
-    one time. Is not: a scheduler, a counter of results or a keeper of the last one.
+    ``clock`` gives the reading's ``at`` (seconds); durations come from ``perf_counter_ns``. ``watch`` tells how late
+    the event loop is, and what a late one has measured is dropped. Several probes may run at one time. Is not: a
+    scheduler, a counter of results or a keeper of the last one.
     """
 
     def __init__(
@@ -51,11 +52,12 @@ class Prober:
         settings: ProbeTargetSettings,
         clock: Callable[[], float] = time.monotonic,
         nonce: Callable[[], str] = prompt.nonce,
+        watch: LoopWatch | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._nonce = nonce
-        self._watch = LoopWatch()
+        self._watch = watch if watch is not None else LoopWatch()
         self._session: aiohttp.ClientSession | None = None
         self._opening = asyncio.Lock()
         self._dialect = DIALECTS[settings.dialect](settings.api_version)
