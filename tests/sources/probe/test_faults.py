@@ -113,16 +113,37 @@ async def test_a_certificate_may_be_expected_to_bear_another_name(authority: Aut
     assert reading.outcome is ProbeOutcome.OK, reading.detail
 
 
+def relay(port: int, wait_seconds: float) -> Handler:
+    """Passes everything on to ``port``, the first bytes of the answer after a wait."""
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:
+        while data := await reader.read(65536):
+            await asyncio.sleep(seconds)
+            seconds = 0.0
+            writer.write(data)
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream, to_upstream = await asyncio.open_connection("127.0.0.1", port)
+        up = asyncio.create_task(pump(reader, to_upstream, 0.0))
+        try:
+            await pump(upstream, writer, wait_seconds)
+        finally:
+            up.cancel()
+            to_upstream.close()
+
+    return handler
+
+
 async def test_over_tls_the_handshake_is_a_phase_of_its_own_and_no_part_of_ttft(
     authority: Authority, prober_of: MakeProber
 ):
     tls = authority.issue("IP:127.0.0.1").server()
-    async with FakeOpenAI(streaming(ttft=0.05), tls) as server:
-        prober = prober_of(server.url, tls={"ca_file": authority.file})
+    async with FakeOpenAI(streaming(ttft=0.05), tls) as server, listening(relay(server.port, 0.3)) as address:
+        prober = prober_of(f"https://{address}", tls={"ca_file": authority.file})
         first, second = await prober.probe(), await prober.probe()
     assert first.outcome is ProbeOutcome.OK, first.detail
     assert {"connect", "tls", "send", "headers", "first_token", "generation"} < set(first.phases)
-    assert first.phases["tls"] > first.phases["connect"] > 0
+    assert first.phases["tls"] > 0.3 > first.phases["connect"] > 0
     assert first.ttft_seconds == pytest.approx(first.phases["headers"] + first.phases["first_token"])
     assert (first.connection, second.connection) == ("new", "reused")
     assert {"connect", "tls", "resolve"}.isdisjoint(second.phases)

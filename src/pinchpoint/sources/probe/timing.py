@@ -3,9 +3,10 @@
 - TTFT: the request is about to be written to an open connection → first text of any kind (content, reasoning, tool
   call, refusal).
 - TTFC: the same → first visible content.
-- TPOT: (last text - first text) / (tokens - tokens that came with the first text), the mean of this request. What came
-  with the first text was not waited for within the interval, so it doesn't count; nor do tokens of reasoning that was
-  hidden or only summed up, and then the interval begins with the first text after it.
+- TPOT: (last text - first text) / (tokens - tokens of the first chunk), the mean of this request. The first chunk's
+  tokens were not waited for within the interval, so they don't count (nor do its whole lump's, where a proxy makes
+  lumps); nor do tokens of reasoning that was hidden or only summed up, and then the interval begins with the first text
+  after it.
 
 TTFT and TPOT so defined are those of NVIDIA's AIPerf (whose word for this TPOT is inter-token latency).
 """
@@ -63,14 +64,15 @@ def timing(stamps: Stamps, transcript: Transcript, lateness: Lateness = on_time)
     visible = _visible_tokens(transcript, tokens or 0)
     lag = 0.0 if pace is None or last is None else lateness(pace, last)
     at_once, lumps = _at_once(transcript, visible, lag), _lumps(transcript, lag)
-    spans = {} if at_once else _spans(start, transcript, visible)
+    gaps = visible - (transcript.first_read_tokens if lumps else transcript.first_chunk_tokens)
+    spans = {} if at_once else _spans(start, transcript, gaps)
     late = tuple(name for name, span in spans.items() if _is_spoiled(*span, lateness))
     seconds = {name: _seconds(*span) for name, span in spans.items() if name not in late}
     tpot = seconds.get("tpot")
     return Timing(
         ttft_seconds=seconds.get("ttft"),
         ttfc_seconds=seconds.get("ttfc"),
-        tpot_seconds=None if tpot is None else tpot / (visible - transcript.first_chunk_tokens),
+        tpot_seconds=None if tpot is None else tpot / gaps,
         phases=phases,
         completion_tokens=tokens,
         token_source=source,
@@ -83,11 +85,11 @@ def timing(stamps: Stamps, transcript: Transcript, lateness: Lateness = on_time)
     )
 
 
-def _spans(start: int, transcript: Transcript, visible: int) -> dict[str, tuple[int, int]]:
+def _spans(start: int, transcript: Transcript, gaps: int) -> dict[str, tuple[int, int]]:
     """The begin and the end of each latency that is defined."""
     ends = {"ttft": transcript.first_text_ns, "ttfc": transcript.first_content_ns}
     spans = {name: (start, end) for name, end in ends.items() if end is not None}
-    enough = visible - transcript.first_chunk_tokens >= MIN_GAPS and transcript.text_events >= MIN_TEXT_CHUNKS
+    enough = gaps >= MIN_GAPS and transcript.text_events >= MIN_TEXT_CHUNKS
     if enough and transcript.text_reads > 1 and transcript.pace_ns is not None and transcript.last_text_ns is not None:
         spans["tpot"] = (transcript.pace_ns, transcript.last_text_ns)
     return spans
