@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from bench.timed_server import TPOT_SECONDS, TTFT_SECONDS, new_event_loop
 from pinchpoint.sources.probe import Prober, ProbeTargetSettings, prober
@@ -77,7 +78,6 @@ async def _probe(url: str, concurrency: int, requests: int) -> list[Sample]:
         transcripts[mark.get()] = transcript
         return timing(stamps, transcript, lateness)
 
-    prober.timing = recording  # type: ignore[attr-defined]  # chunks have no other way out
     numbers = iter(range(concurrency + requests))  # the first of each worker opens its connection
     probe = Prober(settings, nonce=mark.get)
 
@@ -86,7 +86,8 @@ async def _probe(url: str, concurrency: int, requests: int) -> list[Sample]:
             mark.set(f"{number:016d}")
             readings[mark.get()] = await probe.probe()
 
-    await asyncio.gather(*(asyncio.create_task(worker()) for _ in range(concurrency)))
+    with patch.object(prober, "timing", recording):  # chunks have no other way out
+        await asyncio.gather(*(asyncio.create_task(worker()) for _ in range(concurrency)))
     await probe.close()
     samples = []
     for truth in (await asyncio.to_thread(take_truths, url))[concurrency:]:

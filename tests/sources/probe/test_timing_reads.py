@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,8 +47,17 @@ def test_a_peer_that_sends_byte_by_byte_fills_no_memory():
     assert len(pieces) == MAX_MARKS + 1
 
 
+LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_reads_that_a_busy_task_finds_together_keep_their_own_times(scheme: str, tmp_path: Path):
+def test_on_any_loop_reads_that_a_busy_task_finds_together_keep_their_own_times(loop: str, scheme: str, tmp_path: Path):
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(reads_keep_their_own_times(scheme, tmp_path))
+
+
+async def reads_keep_their_own_times(scheme: str, tmp_path: Path) -> None:
     sent: list[int] = []
 
     async def answer(_request: FakeRequest, wire: Wire) -> None:
@@ -69,6 +79,7 @@ async def test_reads_that_a_busy_task_finds_together_keep_their_own_times(scheme
         async with await open_session(target) as session, session.post(server.url, json={}) as response:
             await asyncio.sleep(0.4)
             pieces = [piece for data in [await response.content.readany()] for piece in stamps.reads.cut(data, 0)]
+    assert (stamps.handshake_started_ns is not None) is (scheme == "https")
     assert len(pieces) == len(sent) == 10
     lags = [stamp - before for (_, stamp), before in zip(pieces, sent, strict=True)]
     assert 0 < median(lags) < 0.02e9, lags

@@ -13,13 +13,14 @@ TTFT and TPOT so defined are those of NVIDIA's AIPerf (whose word for this TPOT 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from pinchpoint.sources.probe.lateness import Lateness, on_time
 from pinchpoint.sources.probe.tracing import Stamps
 from pinchpoint.sources.probe.transcript import Transcript
 
 MIN_GAPS = 8  # fewer make no mean
+MAX_GAPS = 1000  # that a reading holds: the first ones
 MIN_TEXT_CHUNKS = 3  # text in one or two chunks has no pace
 BUFFERED_MIN_CHUNKS = 16  # so much text is no accident of one read
 BUFFERED_TPOT_SECONDS = 0.0002  # nobody decodes 5,000 tokens/s for one request: such text has waited somewhere
@@ -119,7 +120,8 @@ def _lumps(transcript: Transcript, lag: float) -> bool:
 
 
 def _gaps(transcript: Transcript) -> tuple[float, ...]:
-    return tuple(_seconds(one, other) for one, other in pairwise(transcript.text_ns) if other != one)
+    gaps = (_seconds(one, other) for one, other in pairwise(transcript.text_ns) if other != one)
+    return tuple(islice(gaps, MAX_GAPS))
 
 
 def _visible_tokens(transcript: Transcript, tokens: int) -> int:
