@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Self
 
 MODEL = "tiny-qwen2"
-MAX_MODEL_LEN = 2048
 PORTS = range(18_000, 28_000)
 BLOCK_TOKENS = 128  # vLLM's block size on CPUs
 START_SECONDS = 180.0  # 20 to 40 s on two cores; more when others use them too
@@ -38,7 +37,7 @@ class Vllm:
         self._command = [
             *(str(home / "bin" / "vllm"), "serve", str(model), "--served-model-name", MODEL),
             *("--host", "127.0.0.1", "--port", str(port), "--dtype", "bfloat16", "--enforce-eager"),
-            *("--max-model-len", str(MAX_MODEL_LEN), *flags),
+            *flags,
         ]
 
     def __enter__(self) -> Self:

@@ -69,6 +69,11 @@ class Settings(BaseSettings):
     probes: ProbeSettings = ProbeSettings()
     diagnosis: Thresholds = Thresholds()
     log: LogSettings = LogSettings()
+    state_directory: Path | None = Field(
+        default=None,
+        description="Folder for what must outlive a restart: the ledger of hosted probes. Unset: systemd's "
+        "StateDirectory, else pinchpoint in $XDG_STATE_HOME or ~/.local/state. Made when it is first needed.",
+    )
     tick_seconds: float = Field(
         default=1.0,
         ge=0.2,

@@ -1,8 +1,9 @@
 """A server's error, in whatever shape it came, as one flat value that rules can match on. Pure.
 
 The shapes: OpenAI's ``{"error": {...}}``, older vLLM's flat ``{"object": "error", ...}``, ``{"error":
-"Unauthorized"}``, FastAPI's ``{"detail": ...}``, Google's list, Mistral's message that is an object, and messages
-that hold another JSON document.
+"Unauthorized"}``, FastAPI's ``{"detail": ...}``, Google's list, Mistral's message that is an object, ``{"success":
+false, "message": ...}`` and ``{"code": 401, "msg": ...}`` of consoles and gateways, and messages that hold another
+JSON document.
 """
 
 import json
@@ -12,6 +13,15 @@ from typing import Any
 
 _MAX_DEPTH = 6  # a wrapper around a wrapper, each with its error object
 _MAX_TEXT = 16_384
+_CODES = ("code", "type", "status", "error_code", "err_code")
+_MESSAGES = ("message", "msg", "error_msg", "errmsg", "err_msg")
+_DECLARED_FAILURES = (
+    {"success": False},
+    {"status": "error"},
+    {"status": "fail"},
+    {"object": "error"},
+    {"type": "error"},
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,19 +49,32 @@ def parse_json(body: str) -> Any:
         return None
 
 
+def is_error(document: object) -> bool:
+    """Whether a parsed body of a 200 says that it is an error all the same. ``"error": null`` is none."""
+    if isinstance(document, list) and document:
+        document = document[0]
+    if not isinstance(document, dict):
+        return False
+    if document.get("error") or any(failure.items() <= document.items() for failure in _DECLARED_FAILURES):
+        return True
+    return any(isinstance(document.get(name), str) and document[name] for name in _MESSAGES) and any(
+        document.get(name) not in (None, 0, 200, "", "0", "200") for name in _CODES if name not in ("type", "status")
+    )
+
+
 def error_facts(error: object) -> ErrorFacts:
     """Flatten an error object, a whole body or a plain text. Total: what it can't read stays text."""
     levels = list(_levels(error, _MAX_DEPTH))
     codes, statuses = [], []
     for level in levels:
-        for name in ("code", "type", "status"):
+        for name in _CODES:
             value = level.get(name)
             if isinstance(value, (str, int)) and not isinstance(value, bool):
                 if str(value).isascii() and str(value).isdigit():
                     statuses.append(int(str(value)[:9]))
                 else:
                     codes.append(str(value).lower()[:100])
-    messages = [level["message"] for level in levels if isinstance(level.get("message"), str)]
+    messages = [level[name] for level in levels for name in _MESSAGES if isinstance(level.get(name), str)]
     text = error if isinstance(error, str) else _dump(error)
     return ErrorFacts(
         codes=tuple(codes),

@@ -8,7 +8,7 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from time import perf_counter_ns
+from time import perf_counter_ns, time
 
 import aiohttp
 
@@ -28,6 +28,7 @@ MAX_EVENTS = 100_000
 SLICE_BYTES = 64 * 1024  # inflated at a time
 BODY_SECONDS = 5.0  # for such a body to arrive: its status is known already
 
+WAIT_HEADERS = ("date", "retry-after", "retry-after-ms")
 _BEFORE_THE_PROXY = (ProbeOutcome.RESET, ProbeOutcome.CONNECT_REFUSED, ProbeOutcome.INVALID_RESPONSE)
 _NO_STREAM = ("json", "html")  # any other Content-Type may be a stream: servers label theirs in many ways
 
@@ -57,6 +58,8 @@ class Exchange:
     content_type: str = ""
     content_encoding: str = ""
     location: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)  # those that say when to come again; lower-case names
+    received_at: float = 0.0  # Unix time of the head of the answer
     body: str | None = None
     failure: ProbeOutcome | None = None
     message: str = ""
@@ -118,6 +121,8 @@ async def _send(
             exchange.content_type = response.headers.get("Content-Type", "").lower()
             exchange.content_encoding = response.headers.get("Content-Encoding", "").lower()
             exchange.location = response.headers.get("Location", "")
+            exchange.received_at = time()
+            exchange.headers = {name: response.headers[name] for name in WAIT_HEADERS if name in response.headers}
             await read(response, exchange, watch)
     except StreamTooLargeError as error:
         exchange.failure, exchange.message = ProbeOutcome.INVALID_RESPONSE, str(error)

@@ -1,17 +1,19 @@
 """One target's prober: sends one synthetic request and returns one reading, whatever happens."""
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from urllib.request import getproxies_environment
 
 import aiohttp
 import structlog
 
 from pinchpoint.snapshot import ProbeLiveness, ProbeOutcome, ProbeReading
 from pinchpoint.sources.probe import prompt
+from pinchpoint.sources.probe.case import Case, proxy_variables
+from pinchpoint.sources.probe.cause import Cause
 from pinchpoint.sources.probe.dialects import DIALECTS, Parameters
 from pinchpoint.sources.probe.error_body import parse_json
 from pinchpoint.sources.probe.exchange import Exchange, Request, fetch, stream
@@ -64,6 +66,7 @@ class Prober:
         self._parameters = Parameters.of(settings)
         self._model = settings.model
         self._root: str | None = None
+        self._resent = False
         self._last_outcome: ProbeOutcome | None = None
         self._last_ok_at: float | None = None
 
@@ -75,7 +78,8 @@ class Prober:
         except Exception as error:
             # The one guard of a runner: a defect here must not end the daemon's other jobs.
             log.exception("probe failed by a defect", target=self._settings.name)
-            result = blank_reading(self._settings, at, ProbeOutcome.INTERNAL, type(error).__name__)
+            judgement = Judgement(outcome=ProbeOutcome.INTERNAL, message=type(error).__name__)
+            result = blank_reading(self._case(judgement), at)
         self._log_change(result)
         return replace(result, first_after_idle=self._was_idle(result))
 
@@ -87,14 +91,14 @@ class Prober:
             key = await key_of(self._settings)
             exchange, judgement, models = await self._listing(self._dialect.headers(key))
         except KeyUnusableError as error:
-            return liveness(self._settings, at, Judgement(outcome=ProbeOutcome.AUTH, message=str(error)))
+            return liveness(self._case(_without_key(error)), at)
         except TlsUnusableError as error:
-            return liveness(self._settings, at, Judgement(outcome=ProbeOutcome.TLS, message=str(error)))
+            return liveness(self._case(Judgement(outcome=ProbeOutcome.TLS, message=str(error))), at)
         except Exception as error:  # the one guard of a runner, as in probe
             log.exception("sign of life failed by a defect", target=self._settings.name)
             judgement = Judgement(outcome=ProbeOutcome.INTERNAL, message=type(error).__name__)
-            return liveness(self._settings, at, judgement)
-        return liveness(self._settings, at, judgement, exchange, models, (key,))
+            return liveness(self._case(judgement), at)
+        return liveness(self._case(judgement, key), at, exchange, models)
 
     @property
     def max_tokens(self) -> int:
@@ -108,21 +112,31 @@ class Prober:
             self._session = None
 
     async def _probe(self, at: float) -> ProbeReading:
-        key = ""
+        key, self._resent = "", False
         with self._watch:
             try:
                 key = await key_of(self._settings)
                 exchange, judgement = await self._converse(key)
             except KeyUnusableError as error:
-                return blank_reading(self._settings, at, ProbeOutcome.AUTH, str(error))
+                return blank_reading(self._case(_without_key(error)), at)
             except TlsUnusableError as error:
-                return blank_reading(self._settings, at, ProbeOutcome.TLS, str(error))
+                return blank_reading(self._case(Judgement(outcome=ProbeOutcome.TLS, message=str(error))), at)
             except _RefusedError as refused:
                 exchange, judgement = refused.exchange, refused.judgement
             times = timing(exchange.stamps, exchange.transcript, self._watch.lateness)
+        case = self._case(judgement, key)
         if judgement.outcome is ProbeOutcome.MODEL_NOT_FOUND:
             self._model = self._settings.model  # a listed model that is gone: ask for the list again next time
-        return reading(self._settings, at, exchange, judgement, times, (key,))
+        return replace(reading(case, at, exchange, times), resent=self._resent)
+
+    def _case(self, judgement: Judgement, key: str = "") -> Case:
+        return Case(
+            target=self._settings,
+            judgement=judgement,
+            key=key,
+            model=self._model,
+            proxy_variables=proxy_variables(self._settings.url, os.environ),
+        )
 
     async def _converse(self, key: str) -> tuple[Exchange, Judgement]:
         headers = self._dialect.headers(key)
@@ -159,7 +173,9 @@ class Prober:
         """The first model that the server lists. Raises ``_RefusedError`` when there is none."""
         exchange, judgement, models = await self._listing(headers)
         if judgement.outcome is ProbeOutcome.OK and not models:
-            judgement = Judgement(outcome=ProbeOutcome.MODEL_NOT_FOUND, message="no model is listed; name the model")
+            judgement = Judgement(
+                outcome=ProbeOutcome.MODEL_NOT_FOUND, message="no model is listed", cause=Cause.NO_MODEL_LIST
+            )
         if judgement.outcome is not ProbeOutcome.OK:
             raise _RefusedError(judgement, exchange)
         return models[0]
@@ -176,7 +192,9 @@ class Prober:
             if self._listed(exchange) is not None:
                 return exchange, Judgement(outcome=ProbeOutcome.OK)
             said = f"no list of models at {url}: {exchange.body}"
-            return exchange, Judgement(outcome=ProbeOutcome.NOT_FOUND, message=said, wrong_path=True)
+            return exchange, Judgement(
+                outcome=ProbeOutcome.NOT_FOUND, message=said, cause=Cause.NO_MODEL_LIST, wrong_path=True
+            )
 
         exchange, judgement = await self._at_any_root(list_at)
         return exchange, judgement, (self._listed(exchange) or ())[:MAX_MODELS]
@@ -200,21 +218,19 @@ class Prober:
         return first
 
     async def _fresh(self, send: Callable[[aiohttp.ClientSession], Awaitable[Exchange]]) -> Exchange:
-        """Send; once more where the connection was an idle one, closed meanwhile: no fault of the server.
-
-        There may be several of these, and each attempt uses one up.
-        """
-        session = await self._open_session()
-        while True:
-            exchange = await send(session)
-            if exchange.failure is not ProbeOutcome.RESET or exchange.status is not None or not exchange.stamps.reused:
-                return exchange
+        """Send; once more on a new connection when an idle one was closed meanwhile: no fault of the server."""
+        exchange = await send(await self._open_session())
+        if exchange.failure is not ProbeOutcome.RESET or exchange.status is not None or not exchange.stamps.reused:
+            return exchange
+        self._resent = True
+        async with await open_session(self._settings) as fresh:  # other idle connections may be as dead
+            return await send(fresh)
 
     async def _open_session(self) -> aiohttp.ClientSession:
         async with self._opening:
             if self._session is None:
-                if self._settings.proxy is None and getproxies_environment():
-                    log.debug("proxy variables of the environment are not used for probes", target=self._settings.name)
+                if self._settings.proxy is None and (names := proxy_variables(self._settings.url, os.environ)):
+                    log.debug("the environment's proxy is not used", target=self._settings.name, variables=names)
                 self._session = await open_session(self._settings)
             return self._session
 
@@ -239,3 +255,7 @@ class Prober:
             )
         elif before is not None:
             log.info("probe is fine again", target=result.target)
+
+
+def _without_key(error: KeyUnusableError) -> Judgement:
+    return Judgement(outcome=ProbeOutcome.AUTH, message=str(error), cause=Cause.KEY_UNREADABLE)

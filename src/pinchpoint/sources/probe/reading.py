@@ -3,61 +3,54 @@
 from collections.abc import Iterator
 
 from pinchpoint.snapshot import ProbeLiveness, ProbeOutcome, ProbeReading
+from pinchpoint.sources.probe.case import Case
+from pinchpoint.sources.probe.cause import Cause
 from pinchpoint.sources.probe.excerpt import excerpt
 from pinchpoint.sources.probe.exchange import Exchange
-from pinchpoint.sources.probe.judgement import Judgement
-from pinchpoint.sources.probe.remedy import REMEDY
-from pinchpoint.sources.probe.settings import ProbeTargetSettings
+from pinchpoint.sources.probe.remedy import remedy
 from pinchpoint.sources.probe.timing import Timing
 
 # In these no first token was seen as a user sees one.
 _NO_LATENCY = frozenset({ProbeOutcome.NOT_STREAMED, ProbeOutcome.INVALID_RESPONSE})
 
 
-def blank_reading(
-    target: ProbeTargetSettings, at: float, outcome: ProbeOutcome, message: str, secrets: tuple[str, ...] = ()
-) -> ProbeReading:
+def blank_reading(case: Case, at: float) -> ProbeReading:
     """The reading of a probe that never reached the wire."""
     return ProbeReading(
-        target=target.name,
-        placement=target.placement,
+        target=case.target.name,
+        placement=case.placement,
         at=at,
-        outcome=outcome,
-        engine=target.engine,
-        detail=excerpt(message, secrets),
-        remedy=REMEDY[outcome],
+        outcome=case.judgement.outcome,
+        engine=case.target.engine,
+        detail=excerpt(case.judgement.message, (case.key,)),
+        remedy=remedy(case),
     )
 
 
-def reading(
-    target: ProbeTargetSettings,
-    at: float,
-    exchange: Exchange,
-    judgement: Judgement,
-    times: Timing,
-    secrets: tuple[str, ...] = (),
-) -> ProbeReading:
+def reading(case: Case, at: float, exchange: Exchange, times: Timing) -> ProbeReading:
     """The reading of one exchange.
 
     A complete answer that came at once is ``not_streamed``; in lumps it is an answer, and its latencies are what a
     client sees. TTFT is kept for a probe that failed after its first token: it was seen. TPOT is kept for a complete
     answer only: of a broken one the number of tokens is not known.
     """
-    outcome, message = judgement.outcome, judgement.message
-    if outcome is ProbeOutcome.OK and times.at_once:
-        outcome, message = ProbeOutcome.NOT_STREAMED, "buffered: all text came at once"
+    if case.judgement.outcome is ProbeOutcome.OK and times.at_once:
+        case = case.judged(
+            outcome=ProbeOutcome.NOT_STREAMED, message="buffered: all text came at once", cause=Cause.BUFFERED
+        )
+    outcome, message = case.judgement.outcome, case.judgement.message
     transcript, stamps, usage = exchange.transcript, exchange.stamps, exchange.transcript.usage
     seen = outcome not in _NO_LATENCY
     end_ns = transcript.end_ns if transcript.ended and transcript.end_ns is not None else exchange.end_ns
     notes = [message, *_notes(exchange, times)]
     return ProbeReading(
-        target=target.name,
-        placement=target.placement,
+        target=case.target.name,
+        placement=case.placement,
         at=at,
         outcome=outcome,
-        engine=target.engine,
-        detail=excerpt("; ".join(filter(None, notes)), secrets),
-        remedy=REMEDY[outcome],
+        engine=case.target.engine,
+        detail=excerpt("; ".join(filter(None, notes)), (case.key,)),
+        remedy=remedy(case),
         ttft_seconds=times.ttft_seconds if seen else None,
         ttfc_seconds=times.ttfc_seconds if seen else None,
         tpot_seconds=times.tpot_seconds if outcome is ProbeOutcome.OK else None,
@@ -76,6 +69,7 @@ def reading(
         reasoning=transcript.reasoning,
         connection=None if stamps.ready_ns is None else "reused" if stamps.reused else "new",
         http_status=exchange.status,
+        retry_after_seconds=case.judgement.retry_after_seconds,
     )
 
 
@@ -83,29 +77,22 @@ def _notes(exchange: Exchange, times: Timing) -> Iterator[str]:
     """What else is to be said of how the answer came."""
     if times.lumps:
         transcript = exchange.transcript
-        yield f"buffered: {transcript.text_events} chunks of text came in {transcript.text_reads} lumps"
+        yield f"buffered: {transcript.text_events} chunks of text came in {transcript.text_reads} lumps: a proxy holds them back"
     if exchange.content_encoding not in ("", "identity"):
         yield f"compressed ({exchange.content_encoding[:20]}) though identity was asked, so text may be held back"
     if times.discarded:
         yield f"our own event loop was late, so no {' and no '.join(map(str.upper, times.discarded))} was taken"
 
 
-def liveness(
-    target: ProbeTargetSettings,
-    at: float,
-    judgement: Judgement,
-    exchange: Exchange | None = None,
-    models: tuple[str, ...] = (),
-    secrets: tuple[str, ...] = (),
-) -> ProbeLiveness:
+def liveness(case: Case, at: float, exchange: Exchange | None = None, models: tuple[str, ...] = ()) -> ProbeLiveness:
     """What asking for the list of models has shown."""
     return ProbeLiveness(
-        target=target.name,
-        placement=target.placement,
+        target=case.target.name,
+        placement=case.placement,
         at=at,
-        outcome=judgement.outcome,
-        detail=excerpt(judgement.message, secrets),
-        remedy=REMEDY[judgement.outcome],
+        outcome=case.judgement.outcome,
+        detail=excerpt(case.judgement.message, (case.key,)),
+        remedy=remedy(case),
         duration_seconds=None if exchange is None else max(0, exchange.end_ns - exchange.stamps.started_ns) / 1e9,
         http_status=None if exchange is None else exchange.status,
         models=models,

@@ -225,7 +225,7 @@ async def test_a_sign_of_life_asks_for_the_list_of_models_and_nothing_else(diale
         (replying(404, {"detail": "Not Found"}), "not_found"),
         (replying(200, "<html>console</html>", "text/html"), "not_found"),
         (replying(200, {"status": "ok"}), "not_found"),
-        (replying(503, "no healthy upstream", "text/plain"), "overloaded"),
+        (replying(503, "no healthy upstream", "text/plain"), "proxy"),
     ],
 )
 async def test_a_sign_of_life_fails_in_a_probes_words(answer: Answer, outcome: str, prober_of: MakeProber):
@@ -255,7 +255,7 @@ async def test_the_model_of_azure_is_not_taken_from_a_list_that_has_no_deploymen
     async with FakeOpenAI(replying(200, {"data": [{"id": "gpt-x"}]})) as server:
         reading = await prober_of(server.url, dialect="azure_openai", model=None).probe()
     assert reading.outcome is ProbeOutcome.MODEL_NOT_FOUND
-    assert "name the model" in reading.detail
+    assert "name the one to ask" in reading.remedy
 
 
 WHOLE: dict[str, Any] = {
