@@ -76,8 +76,8 @@ def reading(case: Case, at: float, exchange: Exchange, times: Timing) -> ProbeRe
 def _notes(exchange: Exchange, times: Timing) -> Iterator[str]:
     """What else is to be said of how the answer came."""
     if times.lumps:
-        transcript = exchange.transcript
-        yield f"buffered: {transcript.text_events} chunks of text came in {transcript.text_reads} lumps: a proxy holds them back"
+        chunks, reads = exchange.transcript.text_events, exchange.transcript.text_reads
+        yield f"buffered: {chunks} chunks of text came in {reads} lumps, so a proxy holds them back"
     if exchange.content_encoding not in ("", "identity"):
         yield f"compressed ({exchange.content_encoding[:20]}) though identity was asked, so text may be held back"
     if times.discarded:

@@ -67,7 +67,7 @@ def timing(stamps: Stamps, transcript: Transcript, lateness: Lateness = on_time)
     at_once, lumps = _at_once(transcript, visible, lag), _lumps(transcript, lag)
     gaps = visible - (transcript.first_read_tokens if lumps else transcript.first_chunk_tokens)
     spans = {} if at_once else _spans(start, transcript, gaps)
-    late = tuple(name for name, span in spans.items() if _is_spoiled(*span, lateness))
+    late = tuple(name for name, span in spans.items() if _is_spoiled(*span, start, lateness))
     seconds = {name: _seconds(*span) for name, span in spans.items() if name not in late}
     tpot = seconds.get("tpot")
     return Timing(
@@ -96,9 +96,12 @@ def _spans(start: int, transcript: Transcript, gaps: int) -> dict[str, tuple[int
     return spans
 
 
-def _is_spoiled(begin_ns: int, end_ns: int, lateness: Lateness) -> bool:
-    """Whether either stamp may be so late that it matters. What the loop did between them does not: nobody waited."""
-    lag = max(lateness(begin_ns, begin_ns), lateness(end_ns, end_ns))
+def _is_spoiled(begin_ns: int, end_ns: int, start_ns: int, lateness: Lateness) -> bool:
+    """Whether a stamp of an arrival may be so late that it matters.
+
+    What the loop did between the two does not, for nobody waited; nor what it did at the start, which is our own doing.
+    """
+    lag = max((lateness(at_ns, at_ns) for at_ns in (begin_ns, end_ns) if at_ns != start_ns), default=0.0)
     return lag > LAG_FLOOR_SECONDS and lag > LAG_SHARE * _seconds(begin_ns, end_ns)
 
 
