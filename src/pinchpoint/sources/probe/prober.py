@@ -130,12 +130,13 @@ class Prober:
         return replace(reading(case, at, exchange, times), resent=self._resent)
 
     def _case(self, judgement: Judgement, key: str = "") -> Case:
+        fine = judgement.outcome is ProbeOutcome.OK
         return Case(
             target=self._settings,
             judgement=judgement,
             key=key,
             model=self._model,
-            proxy_variables=proxy_variables(self._settings.url, os.environ),
+            proxy_variables=() if fine else proxy_variables(self._settings.url, os.environ),
         )
 
     async def _converse(self, key: str) -> tuple[Exchange, Judgement]:
