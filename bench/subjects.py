@@ -124,19 +124,19 @@ def peer(folder: Path, environment: dict[str, str], program: Path) -> Iterator[S
         process.wait()
 
 
-def install_peer() -> Path | str:
-    """The peer's program, in a virtual environment beside the temporary files, made once; or why there is none."""
-    home = Path(tempfile.gettempdir()) / f"pinchpoint-bench-{PEER_PACKAGE}-{PEER_VERSION}-{os.getuid()}"
-    program = home / "bin" / PEER_PACKAGE
+def install_peer(package: str = PEER_PACKAGE, version: str = PEER_VERSION) -> Path | str:
+    """A peer's program, in a virtual environment beside the temporary files, made once; or why there is none."""
+    home = Path(tempfile.gettempdir()) / f"pinchpoint-bench-{package}-{version}-{os.getuid()}"
+    program = home / "bin" / package
     if program.exists():
         return program
     pip = [str(home / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     try:
         subprocess.run([sys.executable, "-m", "venv", str(home)], check=True, capture_output=True, text=True)
-        subprocess.run([*pip, f"{PEER_PACKAGE}=={PEER_VERSION}"], check=True, capture_output=True, text=True)
+        subprocess.run([*pip, f"{package}=={version}"], check=True, capture_output=True, text=True)
     except subprocess.CalledProcessError as error:
         reason = (error.stderr.strip() or error.stdout.strip() or str(error)).splitlines()[-1]
-        return f"{PEER_PACKAGE} {PEER_VERSION} can't be installed: {reason}"
+        return f"{package} {version} can't be installed: {reason}"
     return program
 
 

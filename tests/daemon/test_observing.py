@@ -9,7 +9,6 @@ import pytest
 from pinchpoint.config import Settings
 from pinchpoint.daemon import finding as finding_module
 from pinchpoint.daemon.board import Board
-from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.node import NoGpus
 from pinchpoint.daemon.observing import AT_ONCE, Observer, named_engines
 from pinchpoint.snapshot import EngineTarget, Reason
@@ -48,7 +47,7 @@ def board() -> Board:
 
 @pytest.fixture
 def observer(jobs: Jobs, board: Board) -> Observer:
-    return Observer(jobs, board, HostSource().read, LoopLag(lambda: 0.0), lambda: 0.0, lambda: ())
+    return Observer(jobs, board, HostSource().read, lambda: 0.0, lambda: ())
 
 
 def settings(*engines: dict[str, Any], **more: Any) -> Settings:

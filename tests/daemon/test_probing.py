@@ -11,7 +11,6 @@ import pytest
 
 from pinchpoint.config import Settings
 from pinchpoint.daemon.board import Board
-from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.node import NoGpus
 from pinchpoint.daemon.probing import Probing
 from pinchpoint.snapshot import ProbeTotals
@@ -45,9 +44,7 @@ class House:
         self.now = 0.0
         self.jobs = Jobs()
         self.board = Board(Settings(), NoGpus())
-        self.probing = Probing(
-            self.jobs, self.board, LoopLag(lambda: self.now), lambda: self.now, lambda: NOON + self.now
-        )
+        self.probing = Probing(self.jobs, self.board, lambda: self.now, lambda: NOON + self.now)
 
     def follow(self, url: str, *, caps: dict[str, Any] | None = None, folder: Path | None = None, **more: Any) -> None:
         target = {"name": "h", "url": url, "model": "m", "placement": "hosted", **more}

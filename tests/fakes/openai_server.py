@@ -8,12 +8,16 @@ likes. The ready-made answers below cover the ordinary cases (``streaming``, ``r
 import asyncio
 import json
 import socket
+import ssl
 import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any, Self
 
+PLAIN_HEAD = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"  # the body goes on until the connection closes
+)
 SSE_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -24,6 +28,7 @@ class FakeRequest:
     headers: dict[str, str]
     text: str
     connection: int  # which of the server's connections it came on
+    version: str
     at_ns: int
 
     @property
@@ -53,6 +58,7 @@ class Wire:
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
         self.closed = False
+        self.chunked = True  # as HTTP/1.1 may be asked and HTTP/1.0 must not
 
     async def send(self, *pieces: bytes, pause: float = 0.0) -> None:
         """Write each piece by itself, with a pause after it."""
@@ -61,8 +67,12 @@ class Wire:
             await self._writer.drain()
             await asyncio.sleep(pause)
 
+    async def head(self) -> None:
+        """The head of a good stream."""
+        await self.send(SSE_HEAD if self.chunked else PLAIN_HEAD)
+
     async def chunk(self, data: bytes) -> None:
-        await self.send(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        await self.send(f"{len(data):x}\r\n".encode() + data + b"\r\n" if self.chunked else data)
 
     async def event(self, *events: dict[str, Any] | str) -> None:
         """Send events in one write."""
@@ -70,7 +80,10 @@ class Wire:
         await self.chunk("".join(f"data: {text}\n\n" for text in texts).encode())
 
     async def end(self) -> None:
-        await self.send(b"0\r\n\r\n")
+        if self.chunked:
+            await self.send(b"0\r\n\r\n")
+        else:
+            self.close()
 
     async def hang(self) -> None:
         """Say nothing more until the client goes away or the server stops."""
@@ -92,17 +105,20 @@ Answer = Callable[[FakeRequest, Wire], Awaitable[None]]
 
 
 class FakeOpenAI:
-    def __init__(self, answer: Answer) -> None:
+    """``tls`` makes it an https:// server; ``host`` is the address to listen at."""
+
+    def __init__(self, answer: Answer, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
         self.answer = answer
+        self._tls, self._host = tls, host
         self.requests: list[FakeRequest] = []
         self.truths: list[Truth] = []
         self._connections = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, self._host, 0, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'http' if self._tls is None else 'https'}://{self._host}:{self.port}"
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -120,6 +136,7 @@ class FakeOpenAI:
         try:
             while not wire.closed and (request := await _read_request(reader, number)) is not None:
                 self.requests.append(request)
+                wire.chunked = request.version != "HTTP/1.0"
                 await self.answer(request, wire)
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
@@ -131,11 +148,17 @@ class FakeOpenAI:
 async def _read_request(reader: asyncio.StreamReader, connection: int) -> FakeRequest | None:
     head = await reader.readuntil(b"\r\n\r\n")
     lines = head.decode().split("\r\n")
-    method, path, _ = lines[0].split(" ")
+    method, path, version = lines[0].split(" ")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:] if line)}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
     return FakeRequest(
-        method=method, path=path, headers=headers, text=body.decode(), connection=connection, at_ns=perf_counter_ns()
+        method=method,
+        path=path,
+        headers=headers,
+        text=body.decode(),
+        connection=connection,
+        version=version,
+        at_ns=perf_counter_ns(),
     )
 
 
@@ -154,7 +177,7 @@ def scripted(*steps: Step) -> Answer:
 
 def head(wire: Wire) -> Awaitable[None]:
     """The head of a good stream."""
-    return wire.send(SSE_HEAD)
+    return wire.head()
 
 
 def say(*events: dict[str, Any] | str) -> Step:
@@ -220,7 +243,7 @@ def streaming(
     async def answer(request: FakeRequest, wire: Wire) -> None:
         loop = asyncio.get_running_loop()
         begin, truth = loop.time(), Truth(request.at_ns)
-        await wire.send(SSE_HEAD)
+        await wire.head()
         for i in range(tokens):
             await asyncio.sleep(max(0.0, begin + ttft + i * tpot - loop.time()))
             if i == 0:

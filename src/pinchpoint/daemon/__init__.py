@@ -61,7 +61,7 @@ class Daemon:
         self.scheduler = Scheduler()
         self.lag = LoopLag(clock)
         self.board = Board(settings, self.node.gpus)
-        self.observer = Observer(self.scheduler, self.board, self.node.host, self.lag, clock, self._own_ports)
+        self.observer = Observer(self.scheduler, self.board, self.node.host, clock, self._own_ports)
         self.decider = Decider(settings)
         self.teller = Teller()
         self.announcer = Announcer()

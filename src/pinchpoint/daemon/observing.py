@@ -16,7 +16,6 @@ import structlog
 from pinchpoint.config import Settings
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.finding import AGAIN, QUESTIONS, Discoverer, engine_described
-from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.looking import ProcessLook
 from pinchpoint.daemon.probing import Probing
 from pinchpoint.scheduler import Scheduler
@@ -40,14 +39,13 @@ class Observer:
         scheduler: Scheduler,
         board: Board,
         read_host: Callable[[float], HostReading],
-        lag: LoopLag,
         clock: Callable[[], float],
         own_ports: Callable[[], Collection[int]],
     ) -> None:
         self._scheduler = scheduler
         self._board = board
         self._read_host_now = read_host
-        self._probing = Probing(scheduler, board, lag, clock)
+        self._probing = Probing(scheduler, board, clock)
         self._clock = clock
         self._own_ports = own_ports
         self._client = HttpClient()

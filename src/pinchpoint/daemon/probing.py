@@ -14,7 +14,6 @@ from pathlib import Path
 from pinchpoint.config import Settings
 from pinchpoint.config.state import state_directory
 from pinchpoint.daemon.board import Board
-from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.scheduler import Scheduler
 from pinchpoint.snapshot import Placement, ProbeLiveness, ProbeOutcome, ProbeReading, ProbeSkip
 from pinchpoint.sources.probe import Prober
@@ -40,13 +39,11 @@ class Probing:
         self,
         scheduler: Scheduler,
         board: Board,
-        lag: LoopLag,
         clock: Callable[[], float],
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._scheduler = scheduler
         self._board = board
-        self._lag = lag
         self._clock = clock
         self._wall = wall
         self._watched: dict[str, _Watched] = {}
@@ -71,7 +68,7 @@ class Probing:
         for name, target in wanted.items():
             if name not in self._watched:
                 admission = Admission(target, caps, purse) if target.placement is Placement.HOSTED else None
-                self._begin(_Watched(target, Prober(target, self._clock, loop_lag=self._lag.since), admission))
+                self._begin(_Watched(target, Prober(target, self._clock), admission))
         return gone
 
     def abandon(self) -> None:

@@ -67,8 +67,8 @@ class ProbeReading:
 
     TTFT: from just before the request is sent on an open connection to the first event with generated text (content,
     reasoning or tool call). TPOT: (last text - first text) / (tokens - first chunk's tokens), the per-request mean.
-    Both are ``None`` where undefined. ``phases`` are seconds: resolve, connect (TCP and TLS), send, headers,
-    first_token, first_content, generation.
+    Both are ``None`` where undefined. ``phases`` are seconds: resolve, connect, tls, send, headers, first_token,
+    first_content, generation.
     """
 
     target: str
@@ -88,7 +88,12 @@ class ProbeReading:
     cached_tokens: int | None = None
     characters: int | None = None
     token_source: str | None = None  # usage or chunks
-    buffered: bool = False  # the stream came in one or two lumps: a proxy holds it back
+    tokens_per_chunk: float | None = None  # above 1 where several tokens share a chunk; counted by the server
+    chunk_gaps_seconds: tuple[float, ...] = ()  # between the socket reads that brought text
+    buffered: bool = False  # the stream came at once or in a few lumps: a proxy holds it back
+    coalesced: bool = False  # so few chunks that they have no pace, though enough tokens
+    discarded: tuple[str, ...] = ()  # latencies (ttft, ttfc, tpot) not believed, for our own event loop was late
+    first_after_idle: bool = False  # the first answer since the start, a failure or a pause: warm-up may be in it
     reasoning: str | None = None  # streamed, summary, hidden (billed, inside TTFT, never shown); None for none known
     connection: str | None = None  # new or reused
     http_status: int | None = None

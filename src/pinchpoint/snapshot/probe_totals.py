@@ -58,8 +58,10 @@ class ProbeTotals:
     failures_total: Mapping[ProbeOutcome, int] = field(default_factory=dict)
     skipped_total: Mapping[str, int] = field(default_factory=dict)  # by ProbeSkip
     tokens_total: Mapping[str, int] = field(default_factory=dict)  # by kind: prompt, completion, cached
+    discarded_total: Mapping[str, int] = field(default_factory=dict)  # by signal: ttft, ttfc, tpot
     ttft_seconds: Histogram | None = None
     tpot_seconds: Histogram | None = None
+    inter_chunk_seconds: Histogram | None = None
     duration_seconds: Histogram | None = None
     phase_seconds: Mapping[str, Histogram] = field(default_factory=dict)
     spend: ProbeSpend | None = None
@@ -81,6 +83,12 @@ class ProbeTotals:
             observed = _observe(phases.get(phase), PHASE_BOUNDS, seconds)
             if observed is not None:
                 phases[phase] = observed
+        discarded = dict(self.discarded_total)
+        for signal in reading.discarded:
+            discarded[signal] = discarded.get(signal, 0) + 1
+        inter_chunk = self.inter_chunk_seconds
+        for seconds in reading.chunk_gaps_seconds:
+            inter_chunk = _observe(inter_chunk, TPOT_BOUNDS, seconds)
         return replace(
             self,
             requests_total=self.requests_total + 1,
@@ -88,8 +96,10 @@ class ProbeTotals:
             last_failure=reading.outcome if failed else None,
             failures_total=failures,
             tokens_total=tokens,
+            discarded_total=discarded,
             ttft_seconds=_observe(self.ttft_seconds, TTFT_BOUNDS, reading.ttft_seconds),
             tpot_seconds=_observe(self.tpot_seconds, TPOT_BOUNDS, reading.tpot_seconds),
+            inter_chunk_seconds=inter_chunk,
             duration_seconds=_observe(self.duration_seconds, DURATION_BOUNDS, reading.duration_seconds),
             phase_seconds=phases,
         )

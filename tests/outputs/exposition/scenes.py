@@ -53,6 +53,8 @@ def filled(cls, **given):
             made[field.name] = HISTOGRAM
         elif "Mapping[str, float]" in kind:
             made[field.name] = {"one": 1.0}
+        elif "tuple[float" in kind:
+            made[field.name] = (0.5,)
         elif "float" in kind:
             made[field.name] = 0.5
         elif "bool" in kind and field.default is None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 
 import pytest
 
@@ -151,11 +152,18 @@ async def test_a_name_that_does_not_resolve_is_dns(prober_of: MakeProber):
 
 
 async def test_a_resolver_that_hangs_is_dns_too(prober_of: MakeProber, monkeypatch: pytest.MonkeyPatch):
-    async def hanging(*_args: object, **_kwargs: object) -> None:
-        await asyncio.sleep(3600)
+    released = threading.Event()
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", hanging)
-    assert_a_failure(await prober_of("http://model.internal", deadlines=QUICK).probe(), "dns")
+    def hanging(*_args: object) -> list[object]:
+        released.wait(30)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", hanging)
+    try:
+        reading = await prober_of("http://model.internal", deadlines=QUICK).probe()
+    finally:
+        released.set()
+    assert_a_failure(reading, "dns")
 
 
 async def test_a_port_where_nobody_listens_is_connect_refused(prober_of: MakeProber):
@@ -208,11 +216,11 @@ async def test_a_proxy_is_used_when_it_is_configured_and_only_then(
 
 
 async def test_our_own_defect_is_internal_and_does_not_raise(prober_of: MakeProber):
-    def broken(_since: float) -> float:
+    def broken() -> str:
         raise RuntimeError("secret text")
 
     async with FakeOpenAI(streaming()) as server:
-        reading = await prober_of(server.url, loop_lag=broken).probe()
+        reading = await prober_of(server.url, nonce=broken).probe()
     assert reading.outcome is ProbeOutcome.INTERNAL
     assert reading.detail == "RuntimeError"
 

@@ -3,11 +3,13 @@
 import asyncio
 import gzip
 import json
+import time
 from pathlib import Path
 
 import pytest
 
 from pinchpoint.snapshot import ProbeOutcome, ProbeReading
+from pinchpoint.sources.probe.lateness import LoopWatch
 from tests.fakes.openai_server import (
     SSE_HEAD,
     FakeOpenAI,
@@ -159,11 +161,19 @@ async def test_a_buffering_proxy_is_flagged(prober_of: MakeProber):
 
 
 async def test_a_late_event_loop_spoils_the_latencies_but_not_the_probe(prober_of: MakeProber):
-    async with FakeOpenAI(streaming(tokens=12)) as server:
-        reading = await prober_of(server.url, loop_lag=lambda since: 0.5 if since == 7.0 else 0.0).probe()
+    async def hog() -> None:
+        while True:
+            await asyncio.sleep(0.001)
+            time.sleep(0.06)  # noqa: ASYNC251 - what a loop must not suffer
+
+    async with FakeOpenAI(streaming(tokens=12, ttft=0.1, tpot=0.02)) as server:
+        hogging = asyncio.create_task(hog())
+        reading = await prober_of(server.url, watch=LoopWatch()).probe()
+        hogging.cancel()
     assert reading.outcome is ProbeOutcome.OK
     assert (reading.ttft_seconds, reading.tpot_seconds) == (None, None)
-    assert "event loop was late" in reading.detail
+    assert reading.discarded == ("ttft", "ttfc", "tpot")
+    assert "event loop was late, so no TTFT and no TTFC and no TPOT was taken" in reading.detail
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """The definitions of TTFT, TTFC, TPOT and the flags, on exact stamps."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pinchpoint.sources.probe.event import StreamEvent, TextKind, Usage
+from pinchpoint.sources.probe.lateness import Lateness
 from pinchpoint.sources.probe.timing import timing
 from pinchpoint.sources.probe.tracing import Stamps
 from pinchpoint.sources.probe.transcript import Transcript
@@ -32,10 +35,10 @@ def used(tokens: int, reasoning: int | None = None) -> StreamEvent:
 
 
 def heard(*events: tuple[float, StreamEvent]) -> Transcript:
-    """A transcript of events at milliseconds after the connection was open."""
+    """A transcript of events at milliseconds after the request was sent."""
     transcript = Transcript()
     for milliseconds, event in events:
-        transcript.add(event, round((20 + milliseconds) * MS))
+        transcript.add(event, round((21 + milliseconds) * MS))
     return transcript
 
 
@@ -49,23 +52,27 @@ def test_the_definitions_hold_on_a_steady_stream():
     assert times.ttfc_seconds == pytest.approx(0.100)
     assert times.tpot_seconds == pytest.approx(0.010)
     assert (times.completion_tokens, times.token_source) == (50, "usage")
-    assert not times.buffered
+    assert not (times.at_once)
+    assert not (times.lumps)
+    assert not (times.coalesced)
+    assert times.discarded == ()
 
 
 def test_the_phases_follow_one_another_and_add_up():
-    phases = timing(STAMPS, heard(*steady(50))).phases
+    phases = timing(replace(STAMPS, handshake_started_ns=8 * MS), heard(*steady(50))).phases
     assert phases == pytest.approx(
         {
             "resolve": 0.005,
-            "connect": 0.015,
+            "connect": 0.003,
+            "tls": 0.012,
             "send": 0.001,
             "headers": 0.009,
-            "first_token": 0.090,
+            "first_token": 0.091,
             "first_content": 0.0,
             "generation": 0.490,
         }
     )
-    assert sum(phases.values()) == pytest.approx(0.020 + 0.100 + 0.490)
+    assert sum(phases.values()) == pytest.approx(0.021 + 0.100 + 0.490)
 
 
 def test_silent_events_start_no_clock():
@@ -126,36 +133,90 @@ def test_nine_tokens_make_eight_gaps_and_a_pace():
 
 def test_text_that_came_all_at_once_was_held_back_and_has_no_latency():
     times = timing(STAMPS, heard(*[(500.0, text())] * 20, *[(500.5, text())] * 20, (500.5, used(40))))
-    assert times.buffered
+    assert times.at_once
     assert (times.ttft_seconds, times.ttfc_seconds, times.tpot_seconds) == (None, None, None)
+    assert times.gaps_seconds == ()
 
 
-def test_a_fast_engine_is_not_taken_for_a_buffer():
-    assert not timing(STAMPS, heard(*[(100.0, text())] * 20, *[(120.0, text())] * 20)).buffered
+def lumps(chunks: int, reads: int, gap: float) -> list[tuple[float, StreamEvent]]:
+    return [(100 + i * gap, text()) for i in range(reads) for _ in range(chunks)]
+
+
+def test_text_in_a_few_lumps_was_held_back_and_is_timed_as_the_client_sees_it():
+    times = timing(STAMPS, heard(*lumps(chunks=12, reads=4, gap=120), (500, used(48))))
+    assert times.lumps
+    assert not times.at_once
+    assert times.ttft_seconds == pytest.approx(0.100)
+    assert times.tpot_seconds == pytest.approx(0.010), "the first lump was not waited for"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [lumps(chunks=20, reads=2, gap=20), lumps(chunks=2, reads=16, gap=30), lumps(chunks=7, reads=2, gap=70)],
+    ids=["a fast engine", "chunks in pairs", "a short answer"],
+)
+def test_what_comes_in_smaller_lumps_is_not_taken_for_a_buffer(events: list[tuple[float, StreamEvent]]):
+    times = timing(STAMPS, heard(*events))
+    assert not (times.lumps)
+    assert not (times.at_once)
+
+
+def test_the_gaps_are_those_between_reads():
+    times = timing(STAMPS, heard((100, text()), (100, text()), (130, text()), (135, text()), (140, used(9))))
+    assert times.gaps_seconds == pytest.approx((0.030, 0.005))
+    assert times.tokens_per_chunk == pytest.approx(9 / 4)
+
+
+def test_the_tokens_of_a_chunk_are_not_guessed():
+    assert timing(STAMPS, heard(*steady(12))).tokens_per_chunk is None
 
 
 def test_a_short_answer_in_one_read_is_no_buffer():
     times = timing(STAMPS, heard(*[(100.0, text())] * 12))
-    assert not times.buffered
+    assert not times.at_once
     assert times.tpot_seconds is None
 
 
 def test_two_large_chunks_are_coalesced_not_buffered():
-    assert not timing(STAMPS, heard((100, text()), (100, text()), (100, used(40)))).buffered
+    times = timing(STAMPS, heard((100, text()), (100, text()), (100, used(40))))
+    assert times.coalesced
+    assert not times.at_once
+    assert times.tpot_seconds is None
 
 
-def test_a_late_loop_spoils_what_it_could_have_changed():
-    short, long = heard(*steady(20)), heard(*steady(50, first=2000, gap=100))
-    spoiled = timing(STAMPS, short, loop_lag_seconds=0.08)
-    assert spoiled.polluted
-    assert (spoiled.ttft_seconds, spoiled.tpot_seconds) == (None, None)
-    kept = timing(STAMPS, long, loop_lag_seconds=0.08)
-    assert not kept.polluted
-    assert kept.ttft_seconds == pytest.approx(2.0)
+def late_at(milliseconds: float, seconds: float) -> Lateness:
+    """A loop that was late by ``seconds``, ``milliseconds`` after the request was sent, and on time otherwise."""
+    at_ns = round((21 + milliseconds) * MS)
+    return lambda begin, end: seconds if begin <= at_ns <= end else 0.0
 
 
-def test_a_late_loop_does_not_accuse_a_proxy():
-    assert not timing(STAMPS, heard(*[(500.0, text())] * 40), loop_lag_seconds=0.3).buffered
+@pytest.mark.parametrize(
+    ("milliseconds", "discarded"),
+    [(0, ()), (100, ("ttft", "ttfc", "tpot")), (290, ("tpot",)), (50, ()), (200, ())],
+    ids=["sent", "first text", "last text", "before the text", "in its middle"],
+)
+def test_a_late_loop_spoils_what_it_stamped_then_and_nothing_else(milliseconds: float, discarded: tuple[str, ...]):
+    times = timing(STAMPS, heard(*steady(20)), late_at(milliseconds, 0.08))
+    assert times.discarded == discarded
+    assert (times.ttft_seconds is None) is ("ttft" in discarded)
+    assert (times.tpot_seconds is None) is ("tpot" in discarded)
+
+
+@pytest.mark.parametrize("lateness", [0.009, 0.15], ids=["less than the floor", "a small share"])
+def test_a_lateness_that_does_not_matter_spoils_nothing(lateness: float):
+    assert timing(STAMPS, heard(*steady(50, first=2000, gap=100)), late_at(2000, lateness)).discarded == ()
+
+
+def test_a_loop_that_was_late_by_less_than_the_text_would_have_taken_is_no_excuse():
+    assert timing(STAMPS, heard(*[(500.0, text())] * 40), lambda _begin, _end: 0.03).at_once
+
+
+@pytest.mark.parametrize("lump", [[(500.0, text())] * 40, lumps(chunks=12, reads=4, gap=120)], ids=["one", "four"])
+def test_a_late_loop_does_not_accuse_a_proxy(lump: list[tuple[float, StreamEvent]]):
+    times = timing(STAMPS, heard(*lump), lambda _begin, _end: 0.3)
+    assert not (times.at_once)
+    assert not (times.lumps)
+    assert times.gaps_seconds == ()
 
 
 def test_without_a_connection_there_is_nothing():

@@ -9,6 +9,7 @@ from pinchpoint.snapshot import Placement, ProbeOutcome, ProbeReading, ProbeSkip
 
 TARGET = ("target", "placement")
 _FAILURES = tuple(outcome for outcome in ProbeOutcome if outcome is not ProbeOutcome.OK)
+_SIGNALS = ("ttft", "ttfc", "tpot")
 
 
 def _last(signal: str, text: str) -> Metric:
@@ -81,6 +82,10 @@ def _buffered(scene: Scene) -> Iterable[Sample]:
     return (((p.target, p.placement), p.buffered) for p in scene.snapshot.probes)
 
 
+def _tokens_per_chunk(scene: Scene) -> Iterable[Sample]:
+    return (((p.target, p.placement), p.tokens_per_chunk) for p in scene.snapshot.probes)
+
+
 def _ratio(scene: Scene) -> Iterable[Sample]:
     for signal in ("ttft", "tpot"):
 
@@ -98,6 +103,7 @@ PROBE_METRICS = (
     _last("ttft", "Time to first token of the last probe (cached), on an open connection."),
     _last("ttfc", "Time to the first visible content of the last probe (cached): later where the model reasons first."),
     _last("tpot", "Time per output token of the last probe (cached), mean after the first."),
+    gauge("probe_tokens_per_chunk", TARGET, _tokens_per_chunk, "Tokens that share a chunk of the last probe's stream."),
     gauge("probe_last_timestamp_seconds", TARGET, _last_at, "When the last probe began, in Unix time (cached)."),
     gauge("probe_buffered", TARGET, _buffered, "Whether the last probe's stream came in lumps: a proxy holds it back."),
     gauge(
@@ -115,6 +121,13 @@ PROBE_METRICS = (
         "Probes that failed in a row up to the last one, with its reason; absent while the last was answered well.",
     ),
     _by("cause", "skipped_total", "Probes that were due and not sent, by cause.", Kind.COUNTER, born=tuple(ProbeSkip)),
+    _by(
+        "signal",
+        "discarded_total",
+        "Latencies measured and not believed, for our own event loop was late, by signal.",
+        Kind.COUNTER,
+        born=_SIGNALS,
+    ),
     _by("kind", "tokens_total", "Tokens of probes, by kind; what the server said, else counted.", Kind.COUNTER),
     _spend("tokens_total", "Tokens that hosted probes were billed, or may have been where the server did not say."),
     _spend("usd_total", "US dollars of the same, by the price that the operator gave; absent without one."),
@@ -123,6 +136,11 @@ PROBE_METRICS = (
     _total("endpoint_up", "Whether the hosted API answered the last request that costs nothing.", Kind.GAUGE),
     _total("ttft_seconds", "Time to first token of probes.", Kind.HISTOGRAM),
     _total("tpot_seconds", "Time per output token of probes.", Kind.HISTOGRAM),
+    _total(
+        "inter_chunk_seconds",
+        "Time between the socket reads that brought text. A chunk may hold several tokens.",
+        Kind.HISTOGRAM,
+    ),
     _total("duration_seconds", "Time from the start of a probe to its end.", Kind.HISTOGRAM),
     _by("phase", "phase_seconds", "Time of a probe's phases.", Kind.HISTOGRAM),
 )

@@ -1,7 +1,7 @@
 """One request on the wire. The only file of this room that reads a response.
 
-Every stamp is taken right after the socket read, before its bytes are parsed. Nothing here judges or retries, and
-nothing raises but cancellation and a defect.
+Every event bears the stamp of the socket read that brought its end. Nothing here judges or retries, and nothing
+raises but cancellation and a defect.
 """
 
 import asyncio
@@ -15,9 +15,10 @@ import aiohttp
 from pinchpoint.snapshot import ProbeOutcome
 from pinchpoint.sources.probe import transport
 from pinchpoint.sources.probe.event import StreamEvent
+from pinchpoint.sources.probe.reads import Reads
 from pinchpoint.sources.probe.settings import DeadlineSettings
 from pinchpoint.sources.probe.sse import SseEvent, SseParser, StreamTooLargeError
-from pinchpoint.sources.probe.tracing import Stamps
+from pinchpoint.sources.probe.tracing import Stamps, attempt
 from pinchpoint.sources.probe.transcript import Transcript
 from pinchpoint.sources.probe.watch import Stage, Watch
 
@@ -28,18 +29,19 @@ SLICE_BYTES = 64 * 1024  # inflated at a time
 BODY_SECONDS = 5.0  # for such a body to arrive: its status is known already
 
 WAIT_HEADERS = ("date", "retry-after", "retry-after-ms")
-
+_BEFORE_THE_PROXY = (ProbeOutcome.RESET, ProbeOutcome.CONNECT_REFUSED, ProbeOutcome.INVALID_RESPONSE)
 _NO_STREAM = ("json", "html")  # any other Content-Type may be a stream: servers label theirs in many ways
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What to send. ``body`` is ``None`` for a GET."""
+    """What to send. ``body`` is ``None`` for a GET; ``server_name`` is what a certificate must say, if not the host."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: Mapping[str, object] | None = None
     proxy: str | None = None
+    server_name: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,7 +78,7 @@ async def stream(
         if 200 <= response.status < 300 and not any(word in exchange.content_type for word in _NO_STREAM):
             await _read_events(response, exchange, watch, interpret)
         else:
-            exchange.body = await _read_body(response, MAX_BODY_BYTES)
+            exchange.body = await _read_body(response, exchange.stamps.reads, MAX_BODY_BYTES)
 
     return await _send(session, request, deadlines, read)
 
@@ -85,7 +87,7 @@ async def fetch(request: Request, deadlines: DeadlineSettings, limit: int, sessi
     """GET a document, of which the first ``limit`` bytes are read."""
 
     async def read(response: aiohttp.ClientResponse, exchange: Exchange, _watch: Watch) -> None:
-        exchange.body = await _read_body(response, limit)
+        exchange.body = await _read_body(response, exchange.stamps.reads, limit)
 
     return await _send(session, request, deadlines, read)
 
@@ -99,6 +101,7 @@ async def _send(
     watch = Watch(deadlines)
     exchange = Exchange(stamps=Stamps(started_ns=perf_counter_ns(), on_ready=lambda: watch.enter(Stage.FIRST_TOKEN)))
     method = "GET" if request.body is None else "POST"
+    before = attempt.set(exchange.stamps)
     try:
         async with (
             watch,
@@ -108,12 +111,12 @@ async def _send(
                 json=request.body,
                 headers=request.headers,
                 proxy=request.proxy,
+                server_hostname=request.server_name,
                 allow_redirects=False,  # a redirected POST would become a GET of some page, and a success
-                trace_request_ctx=exchange.stamps,
                 auto_decompress=False,  # it would inflate a chunk whole, to a thousand times its size
             ) as response,
         ):
-            exchange.stamps.headers_ns = perf_counter_ns()
+            exchange.stamps.headers_ns = exchange.stamps.reads.head_ns or perf_counter_ns()
             exchange.status = response.status
             exchange.content_type = response.headers.get("Content-Type", "").lower()
             exchange.content_encoding = response.headers.get("Content-Encoding", "").lower()
@@ -124,17 +127,31 @@ async def _send(
     except StreamTooLargeError as error:
         exchange.failure, exchange.message = ProbeOutcome.INVALID_RESPONSE, str(error)
     except (aiohttp.ClientError, OSError) as error:  # TimeoutError, the deadline's, is an OSError
-        exchange.failure, exchange.message = _failure(error, exchange, watch)
+        exchange.failure, exchange.message = _failure(error, exchange.stamps, watch, proxied=request.proxy is not None)
+    except UnicodeError:  # "a..b", or a label of more than 63 characters
+        exchange.failure, exchange.message = ProbeOutcome.DNS, "the host name is none that could resolve"
+    finally:
+        attempt.reset(before)
     exchange.end_ns = perf_counter_ns()
     return exchange
 
 
-def _failure(error: Exception, exchange: Exchange, watch: Watch) -> tuple[ProbeOutcome | None, str]:
+def _failure(error: Exception, stamps: Stamps, watch: Watch, *, proxied: bool) -> tuple[ProbeOutcome | None, str]:
+    tunnelling = proxied and stamps.ready_ns is None and stamps.handshake_started_ns is None
     if watch.expired:
-        stamps = exchange.stamps
-        resolving = stamps.resolve_started_ns is not None and stamps.resolved_ns is None
-        return ProbeOutcome.DNS if resolving else watch.outcome(), f"deadline passed: {watch.overdue}"
-    return transport.of_exception(error), transport.in_words(error)
+        overdue = f"deadline passed: {watch.overdue}"
+        if stamps.ready_ns is not None:
+            return watch.outcome(), overdue
+        if stamps.resolve_started_ns is not None and stamps.resolved_ns is None:
+            return ProbeOutcome.DNS, f"{overdue}, while the name was looked up"
+        if tunnelling:
+            return ProbeOutcome.PROXY, f"{overdue}, while the proxy was asked to connect"
+        step = "with TCP open but no answer to the TLS handshake" if stamps.handshake_started_ns is not None else ""
+        return watch.outcome(), ", ".join(filter(None, (overdue, step)))
+    outcome, words = transport.of_exception(error), transport.in_words(error)
+    if tunnelling and outcome in _BEFORE_THE_PROXY:
+        return ProbeOutcome.PROXY, f"the proxy does not connect: {words}"
+    return outcome, words
 
 
 async def _read_events(
@@ -142,8 +159,7 @@ async def _read_events(
 ) -> None:
     parser, transcript, size, count = SseParser(), exchange.transcript, 0, 0
     at_ns = perf_counter_ns()
-    async for chunk in _chunks(response):
-        at_ns = perf_counter_ns()
+    async for chunk, at_ns in _chunks(response, exchange.stamps.reads):
         size += len(chunk)
         events = parser.feed(chunk)
         count += len(events)
@@ -161,31 +177,34 @@ async def _read_events(
             transcript.add(event, at_ns)
 
 
-async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """What the socket reads bring, inflated in slices: a small read can hold gigabytes, and the loop has more to do."""
+async def _chunks(response: aiohttp.ClientResponse, reads: Reads) -> AsyncIterator[tuple[bytes, int]]:
+    """What each socket read brought, and its stamp.
+
+    Inflated in slices: a small read can hold gigabytes, and the loop has more to do.
+    """
     encoding = response.headers.get("Content-Encoding", "").lower()
     inflater = zlib.decompressobj(wbits=47) if encoding in ("gzip", "deflate") else None  # 47: either header
-    async for chunk in response.content.iter_any():
-        if inflater is None:
-            yield chunk
-            continue
-        packed = chunk
-        while packed:
-            try:
-                yield inflater.decompress(packed, SLICE_BYTES)
-            except zlib.error as error:
-                raise aiohttp.ClientPayloadError(f"the body can't be inflated ({error})") from error
-            packed = inflater.unconsumed_tail
-            await asyncio.sleep(0)
+    async for data in response.content.iter_any():
+        for chunk, at_ns in reads.cut(data, perf_counter_ns()):
+            packed = chunk
+            while inflater is not None and packed:
+                try:
+                    yield inflater.decompress(packed, SLICE_BYTES), at_ns
+                except zlib.error as error:
+                    raise aiohttp.ClientPayloadError(f"the body can't be inflated ({error})") from error
+                packed = inflater.unconsumed_tail
+                await asyncio.sleep(0)
+            if inflater is None:
+                yield chunk, at_ns
 
 
-async def _read_body(response: aiohttp.ClientResponse, limit: int) -> str:
+async def _read_body(response: aiohttp.ClientResponse, reads: Reads, limit: int) -> str:
     """At most ``limit`` bytes as text; what has come when the body breaks off or dawdles."""
     pieces: list[bytes] = []
     size = 0
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            async for piece in _chunks(response):
+            async for piece, _ in _chunks(response, reads):
                 pieces.append(piece[: limit - size])
                 size += len(pieces[-1])
                 if size >= limit:

@@ -1,5 +1,6 @@
 """One target's prober: sends one synthetic request and returns one reading, whatever happens."""
 
+import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -18,16 +19,17 @@ from pinchpoint.sources.probe.error_body import parse_json
 from pinchpoint.sources.probe.exchange import Exchange, Request, fetch, stream
 from pinchpoint.sources.probe.judgement import Judgement, judge
 from pinchpoint.sources.probe.key import KeyUnusableError, key_of
+from pinchpoint.sources.probe.lateness import LoopWatch
 from pinchpoint.sources.probe.reading import blank_reading, liveness, reading
+from pinchpoint.sources.probe.session import TlsUnusableError, open_session
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
 from pinchpoint.sources.probe.timing import timing
-from pinchpoint.sources.probe.tracing import trace_config
 
 log = structlog.get_logger(__name__)
 
 MAX_MODEL_LIST_BYTES = 4 * 1024 * 1024  # an aggregator lists hundreds of models
+MAX_PAUSE_INTERVALS = 2.0  # between two answers; a server that slept longer may have cooled down
 MAX_MODELS = 2000  # of a list that are kept
-SPARE_KEEPALIVE_SECONDS = 15.0
 
 
 class _RefusedError(Exception):
@@ -42,9 +44,9 @@ class _RefusedError(Exception):
 class Prober:
     """Probes one target. Owns one HTTP session, and remembers which URL and which parameters the server accepts.
 
-    ``clock`` gives the reading's ``at`` (seconds); durations come from ``perf_counter_ns``. ``loop_lag`` tells the
-    largest lag of the event loop since a moment of ``clock``, in seconds: latencies measured by a loop that was late
-    are dropped. Is not: a scheduler, a counter of results or a keeper of the last one.
+    ``clock`` gives the reading's ``at`` (seconds); durations come from ``perf_counter_ns``. ``watch`` tells how late
+    the event loop is, and what a late one has measured is dropped. Several probes may run at one time. Is not: a
+    scheduler, a counter of results or a keeper of the last one.
     """
 
     def __init__(
@@ -52,19 +54,21 @@ class Prober:
         settings: ProbeTargetSettings,
         clock: Callable[[], float] = time.monotonic,
         nonce: Callable[[], str] = prompt.nonce,
-        loop_lag: Callable[[float], float] | None = None,
+        watch: LoopWatch | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._nonce = nonce
-        self._loop_lag = loop_lag
+        self._watch = watch if watch is not None else LoopWatch()
         self._session: aiohttp.ClientSession | None = None
+        self._opening = asyncio.Lock()
         self._dialect = DIALECTS[settings.dialect](settings.api_version)
         self._parameters = Parameters.of(settings)
         self._model = settings.model
         self._root: str | None = None
         self._resent = False
         self._last_outcome: ProbeOutcome | None = None
+        self._last_ok_at: float | None = None
 
     async def probe(self) -> ProbeReading:
         """Send one request and judge it. Raises nothing but ``CancelledError``: such a probe has no result."""
@@ -77,7 +81,7 @@ class Prober:
             judgement = Judgement(outcome=ProbeOutcome.INTERNAL, message=type(error).__name__)
             result = blank_reading(self._case(judgement), at)
         self._log_change(result)
-        return result
+        return replace(result, first_after_idle=self._was_idle(result))
 
     async def liveness(self) -> ProbeLiveness:
         """Ask for the list of models instead: free, and in the same words. Raises nothing but ``CancelledError``."""
@@ -88,6 +92,8 @@ class Prober:
             exchange, judgement, models = await self._listing(self._dialect.headers(key))
         except KeyUnusableError as error:
             return liveness(self._case(_without_key(error)), at)
+        except TlsUnusableError as error:
+            return liveness(self._case(Judgement(outcome=ProbeOutcome.TLS, message=str(error))), at)
         except Exception as error:  # the one guard of a runner, as in probe
             log.exception("sign of life failed by a defect", target=self._settings.name)
             judgement = Judgement(outcome=ProbeOutcome.INTERNAL, message=type(error).__name__)
@@ -107,27 +113,30 @@ class Prober:
 
     async def _probe(self, at: float) -> ProbeReading:
         key, self._resent = "", False
-        try:
-            key = await key_of(self._settings)
-            exchange, judgement = await self._converse(key)
-        except KeyUnusableError as error:
-            return blank_reading(self._case(_without_key(error)), at)
-        except _RefusedError as refused:
-            exchange, judgement = refused.exchange, refused.judgement
+        with self._watch:
+            try:
+                key = await key_of(self._settings)
+                exchange, judgement = await self._converse(key)
+            except KeyUnusableError as error:
+                return blank_reading(self._case(_without_key(error)), at)
+            except TlsUnusableError as error:
+                return blank_reading(self._case(Judgement(outcome=ProbeOutcome.TLS, message=str(error))), at)
+            except _RefusedError as refused:
+                exchange, judgement = refused.exchange, refused.judgement
+            times = timing(exchange.stamps, exchange.transcript, self._watch.lateness)
         case = self._case(judgement, key)
         if judgement.outcome is ProbeOutcome.MODEL_NOT_FOUND:
             self._model = self._settings.model  # a listed model that is gone: ask for the list again next time
-        lag = self._loop_lag(at) if self._loop_lag is not None else 0.0
-        times = timing(exchange.stamps, exchange.transcript, lag)
         return replace(reading(case, at, exchange, times), resent=self._resent)
 
     def _case(self, judgement: Judgement, key: str = "") -> Case:
+        fine = judgement.outcome is ProbeOutcome.OK
         return Case(
             target=self._settings,
             judgement=judgement,
             key=key,
             model=self._model,
-            proxy_variables=proxy_variables(self._settings.url, os.environ),
+            proxy_variables=() if fine else proxy_variables(self._settings.url, os.environ),
         )
 
     async def _converse(self, key: str) -> tuple[Exchange, Judgement]:
@@ -140,7 +149,7 @@ class Prober:
             url = self._dialect.request_url(root, model)
             while True:
                 body = self._dialect.body(model, text, self._parameters)
-                request = Request(url=url, headers=headers, body=body, proxy=self._settings.proxy)
+                request = self._request(url, headers, body)
                 exchange = await self._fresh(
                     partial(stream, request, self._settings.deadlines, self._dialect.interpret)
                 )
@@ -154,6 +163,12 @@ class Prober:
                 self._parameters = repaired
 
         return await self._at_any_root(ask_at)
+
+    def _request(self, url: str, headers: Mapping[str, str], body: Mapping[str, object] | None = None) -> Request:
+        settings = self._settings
+        return Request(
+            url=url, headers=headers, body=body, proxy=settings.proxy, server_name=settings.tls.server_name or None
+        )
 
     async def _first_model(self, headers: Mapping[str, str]) -> str:
         """The first model that the server lists. Raises ``_RefusedError`` when there is none."""
@@ -171,7 +186,7 @@ class Prober:
 
         async def list_at(root: str) -> tuple[Exchange, Judgement]:
             url = self._dialect.models_url(root)
-            request = Request(url=url, headers=headers, proxy=self._settings.proxy)
+            request = self._request(url, headers)
             exchange = await self._fresh(partial(fetch, request, self._settings.deadlines, MAX_MODEL_LIST_BYTES))
             if exchange.status != 200:
                 return exchange, judge(exchange)
@@ -205,31 +220,26 @@ class Prober:
 
     async def _fresh(self, send: Callable[[aiohttp.ClientSession], Awaitable[Exchange]]) -> Exchange:
         """Send; once more on a new connection when an idle one was closed meanwhile: no fault of the server."""
-        exchange = await send(self._open_session())
-        if exchange.failure is ProbeOutcome.RESET and exchange.stamps.reused:
-            await self.close()
-            self._resent = True
-            exchange = await send(self._open_session())
-        return exchange
+        exchange = await send(await self._open_session())
+        if exchange.failure is not ProbeOutcome.RESET or exchange.status is not None or not exchange.stamps.reused:
+            return exchange
+        self._resent = True
+        async with await open_session(self._settings) as fresh:  # other idle connections may be as dead
+            return await send(fresh)
 
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            if self._settings.proxy is None and (names := proxy_variables(self._settings.url, os.environ)):
-                log.debug("the environment's proxy is not used", target=self._settings.name, variables=names)
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=0, keepalive_timeout=self._settings.interval_seconds + SPARE_KEEPALIVE_SECONDS
-                ),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # the deadlines are ours
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={
-                    "Accept": "text/event-stream, application/json",
-                    "Accept-Encoding": "identity",
-                    "User-Agent": "pinchpoint",
-                },
-                trace_configs=[trace_config()],
-            )
-        return self._session
+    async def _open_session(self) -> aiohttp.ClientSession:
+        async with self._opening:
+            if self._session is None:
+                if self._settings.proxy is None and (names := proxy_variables(self._settings.url, os.environ)):
+                    log.debug("the environment's proxy is not used", target=self._settings.name, variables=names)
+                self._session = await open_session(self._settings)
+            return self._session
+
+    def _was_idle(self, result: ProbeReading) -> bool:
+        """Whether this is the first answer after none, or after a pause."""
+        before, ok = self._last_ok_at, result.outcome is ProbeOutcome.OK
+        self._last_ok_at = result.at if ok else None
+        return ok and (before is None or result.at - before > MAX_PAUSE_INTERVALS * self._settings.interval_seconds)
 
     def _log_change(self, result: ProbeReading) -> None:
         """One line when the outcome changes, none while it stays."""

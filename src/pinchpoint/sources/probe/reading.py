@@ -1,5 +1,7 @@
 """From a judged exchange to the reading that the rest of the house sees. Pure."""
 
+from collections.abc import Iterator
+
 from pinchpoint.snapshot import ProbeLiveness, ProbeOutcome, ProbeReading
 from pinchpoint.sources.probe.case import Case
 from pinchpoint.sources.probe.cause import Cause
@@ -28,10 +30,11 @@ def blank_reading(case: Case, at: float) -> ProbeReading:
 def reading(case: Case, at: float, exchange: Exchange, times: Timing) -> ProbeReading:
     """The reading of one exchange.
 
-    A complete answer that came in one lump is ``not_streamed``. TTFT is kept for a probe that failed after its first
-    token: it was seen. TPOT is kept for a complete answer only: of a broken one the number of tokens is not known.
+    A complete answer that came at once is ``not_streamed``; in lumps it is an answer, and its latencies are what a
+    client sees. TTFT is kept for a probe that failed after its first token: it was seen. TPOT is kept for a complete
+    answer only: of a broken one the number of tokens is not known.
     """
-    if case.judgement.outcome is ProbeOutcome.OK and times.buffered:
+    if case.judgement.outcome is ProbeOutcome.OK and times.at_once:
         case = case.judged(
             outcome=ProbeOutcome.NOT_STREAMED, message="buffered: all text came at once", cause=Cause.BUFFERED
         )
@@ -39,21 +42,14 @@ def reading(case: Case, at: float, exchange: Exchange, times: Timing) -> ProbeRe
     transcript, stamps, usage = exchange.transcript, exchange.stamps, exchange.transcript.usage
     seen = outcome not in _NO_LATENCY
     end_ns = transcript.end_ns if transcript.ended and transcript.end_ns is not None else exchange.end_ns
-    notes = [message] if message else []
-    if exchange.content_encoding not in ("", "identity"):
-        notes.append(
-            f"compressed ({exchange.content_encoding[:20]}) though identity was asked, so text may be held back"
-        )
-    if times.polluted:
-        lost = (name for name, value in (("TTFT", times.ttft_seconds), ("TPOT", times.tpot_seconds)) if value is None)
-        notes.append(f"our own event loop was late, so no {' and no '.join(lost)} was taken")
+    notes = [message, *_notes(exchange, times)]
     return ProbeReading(
         target=case.target.name,
         placement=case.placement,
         at=at,
         outcome=outcome,
         engine=case.target.engine,
-        detail=excerpt("; ".join(notes), (case.key,)),
+        detail=excerpt("; ".join(filter(None, notes)), (case.key,)),
         remedy=remedy(case),
         ttft_seconds=times.ttft_seconds if seen else None,
         ttfc_seconds=times.ttfc_seconds if seen else None,
@@ -65,12 +61,27 @@ def reading(case: Case, at: float, exchange: Exchange, times: Timing) -> ProbeRe
         cached_tokens=usage.cached_tokens if usage is not None else None,
         characters=transcript.characters if transcript.text_events else None,
         token_source=times.token_source,
-        buffered=times.buffered,
+        tokens_per_chunk=times.tokens_per_chunk if outcome is ProbeOutcome.OK else None,
+        chunk_gaps_seconds=times.gaps_seconds if outcome is ProbeOutcome.OK else (),
+        buffered=times.at_once or times.lumps,
+        coalesced=times.coalesced,
+        discarded=times.discarded,
         reasoning=transcript.reasoning,
         connection=None if stamps.ready_ns is None else "reused" if stamps.reused else "new",
         http_status=exchange.status,
         retry_after_seconds=case.judgement.retry_after_seconds,
     )
+
+
+def _notes(exchange: Exchange, times: Timing) -> Iterator[str]:
+    """What else is to be said of how the answer came."""
+    if times.lumps:
+        chunks, reads = exchange.transcript.text_events, exchange.transcript.text_reads
+        yield f"buffered: {chunks} chunks of text came in {reads} lumps, so a proxy holds them back"
+    if exchange.content_encoding not in ("", "identity"):
+        yield f"compressed ({exchange.content_encoding[:20]}) though identity was asked, so text may be held back"
+    if times.discarded:
+        yield f"our own event loop was late, so no {' and no '.join(map(str.upper, times.discarded))} was taken"
 
 
 def liveness(case: Case, at: float, exchange: Exchange | None = None, models: tuple[str, ...] = ()) -> ProbeLiveness:

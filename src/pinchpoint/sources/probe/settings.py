@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, model_validator
 
 from pinchpoint.snapshot import Placement
+from pinchpoint.sources.http.access import TlsSettings
 from pinchpoint.sources.http.base_url import BaseUrl
 from pinchpoint.sources.probe.completion import complete
 from pinchpoint.sources.probe.dialects import DIALECTS, DialectName
@@ -161,6 +162,7 @@ class ProbeTargetSettings(BaseModel):
         max_length=2048,
         description="HTTP proxy URL. Unset: none, whatever the environment's proxy variables say.",
     )
+    tls: TlsSettings = Field(default=TlsSettings(), description="For https:// URLs. Default: the system's authorities.")
     price: PriceSettings | None = Field(
         default=None,
         description="What the provider bills. Unset: not known, so caps count tokens and no money is shown.",

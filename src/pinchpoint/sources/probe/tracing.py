@@ -1,19 +1,21 @@
-"""When each step of a request happened on the wire, by aiohttp's trace hooks."""
+"""When each step of a request happened on the wire, whoever takes part in it: hooks, resolver, handshake, reads."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from time import perf_counter_ns
-from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
+
+from pinchpoint.sources.probe.reads import Reads
 
 
 @dataclass(slots=True, kw_only=True)
 class Stamps:
     """``perf_counter_ns`` of each step of one attempt; ``None`` for a step that did not happen.
 
-    ``ready_ns`` is t0 of every latency: the connection is open and nothing has been sent yet.
+    ``sent_ns`` is t0 of every latency: the connection is open and the request is about to be written.
     """
 
     started_ns: int
@@ -21,34 +23,50 @@ class Stamps:
     resolve_started_ns: int | None = None
     resolved_ns: int | None = None
     connect_started_ns: int | None = None
+    handshake_started_ns: int | None = None  # of TLS: the one with the server, where a proxy has its own
     ready_ns: int | None = None
     sent_ns: int | None = None
     headers_ns: int | None = None
     reused: bool = False
+    reads: Reads = field(default_factory=Reads)
+
+    def ready(self, *, reused: bool) -> None:
+        """The connection is open. What was sent before, to open it through a proxy, was not the request."""
+        self.reused, self.sent_ns = reused, None
+        if self.on_ready is not None:
+            self.on_ready()
+        self.ready_ns = perf_counter_ns()
+
+
+# The attempt that the running task, or a callback it has caused, works on. An attempt sets it; all who stamp look here.
+attempt: ContextVar[Stamps | None] = ContextVar("attempt", default=None)
+
+
+def stamp(step: str) -> None:
+    """The step of the current attempt happens now. Nothing where there is no attempt."""
+    stamps = attempt.get()
+    if stamps is not None:
+        setattr(stamps, step, perf_counter_ns())
 
 
 def trace_config() -> aiohttp.TraceConfig:
-    """Hooks that fill in the ``Stamps`` given as ``trace_request_ctx``. There is none for TLS: connect includes it."""
+    """aiohttp's hooks, for the steps that only it knows of. That of a body's chunk comes just before its write."""
 
-    def stamping(field: str) -> Callable[[Any, SimpleNamespace, Any], Any]:
-        async def stamp(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: Any) -> None:
-            setattr(context.trace_request_ctx, field, perf_counter_ns())
+    def stamping(step: str) -> Callable[[Any, Any, Any], Any]:
+        async def hook(_session: aiohttp.ClientSession, _context: Any, _params: Any) -> None:
+            stamp(step)
 
-        return stamp
+        return hook
 
-    def ready(*, reused: bool) -> Callable[[Any, SimpleNamespace, Any], Any]:
-        async def stamp(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: Any) -> None:
-            stamps: Stamps = context.trace_request_ctx
-            stamps.reused = reused
-            if stamps.on_ready is not None:
-                stamps.on_ready()
-            stamps.ready_ns = perf_counter_ns()
+    def ready(*, reused: bool) -> Callable[[Any, Any, Any], Any]:
+        async def hook(_session: aiohttp.ClientSession, _context: Any, _params: Any) -> None:
+            stamps = attempt.get()
+            if stamps is not None:
+                stamps.ready(reused=reused)
 
-        return stamp
+        return hook
 
     trace = aiohttp.TraceConfig()
-    trace.on_dns_resolvehost_start.append(stamping("resolve_started_ns"))
-    trace.on_dns_resolvehost_end.append(stamping("resolved_ns"))
     trace.on_connection_create_start.append(stamping("connect_started_ns"))
     trace.on_connection_create_end.append(ready(reused=False))
     trace.on_connection_reuseconn.append(ready(reused=True))

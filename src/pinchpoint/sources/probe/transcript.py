@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from pinchpoint.sources.probe.event import StreamEvent, TextKind, Usage
 
+MAX_TEXT_STAMPS = 10_000  # an answer has at most 4,096 tokens
+
 
 @dataclass(slots=True, kw_only=True)
 class Transcript:
@@ -14,10 +16,12 @@ class Transcript:
     first_content_ns: int | None = None
     last_text_ns: int | None = None
     end_ns: int | None = None  # of the last event that said anything
+    text_ns: list[int] = field(default_factory=list)  # of each event with text, as far as MAX_TEXT_STAMPS
     text_events: int = 0
     text_reads: int = 0
     characters: int = 0
     first_chunk_tokens: int = 1
+    first_read_tokens: int = 0  # of all the chunks that came with the first
     kinds: set[TextKind] = field(default_factory=set)
     usage: Usage | None = None
     finish_reason: str | None = None
@@ -63,14 +67,23 @@ class Transcript:
             self.first_text_ns = at_ns
         if kind is TextKind.SUMMARY:
             return
+        if self.pace_ns is None or self.pace_ns == at_ns:
+            self.first_read_tokens = self._tokens_with(event, kind, self.first_read_tokens + 1)
         if self.pace_ns is None:
-            self.pace_ns = at_ns
-            if event.usage is not None and event.usage.completion_tokens:
-                before = 0 if kind is TextKind.REASONING else event.usage.reasoning_tokens or 0
-                self.first_chunk_tokens = max(1, event.usage.completion_tokens - before)
+            self.pace_ns, self.first_chunk_tokens = at_ns, self.first_read_tokens
         if kind is TextKind.CONTENT and self.first_content_ns is None:
             self.first_content_ns = at_ns
         self.text_reads += at_ns != self.last_text_ns
         self.last_text_ns = at_ns
         self.text_events += 1
+        if len(self.text_ns) < MAX_TEXT_STAMPS:
+            self.text_ns.append(at_ns)
         self.characters += event.characters
+
+    @staticmethod
+    def _tokens_with(event: StreamEvent, kind: TextKind, otherwise: int) -> int:
+        """The tokens up to this event, as the server counts them; hidden ones apart."""
+        if event.usage is None or not event.usage.completion_tokens:
+            return otherwise
+        before = 0 if kind is TextKind.REASONING else event.usage.reasoning_tokens or 0
+        return max(1, event.usage.completion_tokens - before)

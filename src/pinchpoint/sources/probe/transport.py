@@ -49,6 +49,8 @@ def in_words(error: BaseException) -> str:
             return f"{what} {error.host}:{error.port}" + (f" ({cause})" if cause else "")
         case aiohttp.ClientPayloadError():
             return "the connection broke in the middle of the answer"
+        case aiohttp.ClientHttpProxyError():
+            return f"the proxy answers {error.status} {error.message} when it is asked to connect"
         case aiohttp.ClientResponseError():
             return f"what came is no HTTP: {error.message}"
         case aiohttp.ServerDisconnectedError():

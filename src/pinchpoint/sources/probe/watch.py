@@ -2,12 +2,14 @@
 
 import asyncio
 from enum import StrEnum
+from math import inf
 from types import TracebackType
 from typing import Self
 
 from pinchpoint.snapshot import ProbeOutcome
 from pinchpoint.sources.probe.settings import DeadlineSettings
 
+SLACK = 0.02
 DRAIN_SECONDS = 1.0  # after the answer is complete: time for usage and the end of the body, so the connection is reused
 
 
@@ -29,7 +31,8 @@ class Watch:
     """``async with Watch(deadlines) as watch``: raises ``TimeoutError`` at its end when a deadline passed inside.
 
     ``enter`` starts a stage, or starts it anew: the idle stage is entered at each event that brings the answer on,
-    and never at a keepalive.
+    and never at a keepalive. A stage that is started anew may end early by ``SLACK`` of its time: to move the timer at
+    every one of thousands of events would take time from those that are measured.
     """
 
     def __init__(self, deadlines: DeadlineSettings) -> None:
@@ -43,6 +46,7 @@ class Watch:
         self._overall_first = False
         self._timer = asyncio.timeout(None)
         self._end = 0.0
+        self._due = -inf
         self.stage = Stage.CONNECT
 
     async def __aenter__(self) -> Self:
@@ -60,8 +64,10 @@ class Watch:
         """Begin a stage now. The overall deadline stays where it is."""
         if self._timer.expired():
             return
-        self.stage = stage
         due = asyncio.get_running_loop().time() + self._seconds[stage]
+        if stage is self.stage and due - self._due < SLACK * self._seconds[stage]:
+            return
+        self.stage, self._due = stage, due
         self._overall_first = self._end < due
         self._timer.reschedule(min(due, self._end))
 

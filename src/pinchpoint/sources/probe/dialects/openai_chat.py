@@ -70,7 +70,7 @@ class OpenAIChat(Dialect):
         return StreamEvent(
             text=kind,
             characters=characters,
-            usage=_usage(usage),
+            usage=_usage(usage) if usage else None,
             finish_reason=words(choice.get("finish_reason")) or None,
             error=error_in(chunk, event) or choice.get("error") or None,
             choices=bool(choice),

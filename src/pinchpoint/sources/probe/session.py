@@ -1,0 +1,57 @@
+"""A target's HTTP session: its TLS, its headers, and connections that are stamped."""
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import aiohttp
+from yarl import URL
+
+from pinchpoint.sources.http.access import TlsSettings
+from pinchpoint.sources.http.tls import TlsFiles, tls_context
+from pinchpoint.sources.probe.connection import StampedConnector
+from pinchpoint.sources.probe.settings import ProbeTargetSettings
+from pinchpoint.sources.probe.tracing import trace_config
+
+SPARE_KEEPALIVE_SECONDS = 15.0
+
+
+class TlsUnusableError(ValueError):
+    """A file of the target's ``tls`` can't be used. The text says which, why, and what it should hold."""
+
+
+async def open_session(settings: ProbeTargetSettings) -> aiohttp.ClientSession:
+    """A session that keeps a connection from one probe to the next. Raises ``TlsUnusableError``.
+
+    Proxies of the environment are not used, and deadlines are the caller's.
+    """
+    return aiohttp.ClientSession(
+        connector=StampedConnector(
+            keepalive_seconds=settings.interval_seconds + SPARE_KEEPALIVE_SECONDS, context=await _context(settings)
+        ),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={
+            "Accept": "text/event-stream, application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "pinchpoint",
+        },
+        trace_configs=[trace_config()],
+    )
+
+
+async def _context(settings: ProbeTargetSettings) -> ssl.SSLContext | None:
+    """In a thread: to read the system's authorities takes tens of milliseconds. ``None`` where there will be no TLS."""
+    if "https" not in {URL(url).scheme for url in (settings.url, settings.proxy) if url is not None}:
+        return None
+    try:
+        return await asyncio.to_thread(tls_context, _files(settings.tls))
+    except ValueError as error:
+        raise TlsUnusableError(f"tls.{error}") from None
+
+
+def _files(tls: TlsSettings) -> TlsFiles:
+    def text(path: Path | None) -> str:
+        return str(path) if path is not None else ""
+
+    return TlsFiles(text(tls.ca_file), text(tls.certificate_file), text(tls.key_file), tls.verify)
