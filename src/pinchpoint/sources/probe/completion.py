@@ -27,7 +27,7 @@ def complete(target: Mapping[str, Any]) -> dict[str, Any]:
         return values
     preset = _known(name)
     if at_home not in (None, name):
-        raise ValueError(f"preset {name} and url disagree: {url} is {at_home}'s; keep one of them")
+        raise ValueError(f"preset {name} and url disagree: the url is {at_home}'s; keep one of them")
     values |= {"preset": name, "dialect": _dialect(values, name, preset)}
     values.setdefault("name", name)
     if url is None:

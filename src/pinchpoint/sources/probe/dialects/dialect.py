@@ -17,6 +17,7 @@ class DialectName(StrEnum):
     """The APIs that a probe can speak. A word of the configuration."""
 
     OPENAI_CHAT = "openai_chat"
+    OPENAI_COMPLETIONS = "openai_completions"
     OPENAI_RESPONSES = "openai_responses"
     AZURE_OPENAI = "azure_openai"
     ANTHROPIC = "anthropic"

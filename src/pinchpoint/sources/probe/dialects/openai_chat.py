@@ -19,6 +19,7 @@ _FIELDS = {  # in this order, so that an event which carries both counts as visi
     "reasoning": TextKind.REASONING,
     "reasoning_content": TextKind.REASONING,
     "refusal": TextKind.REFUSAL,
+    "text": TextKind.CONTENT,  # of a completion, which has no delta
 }
 
 
@@ -34,7 +35,7 @@ class OpenAIChat(Dialect):
         "temperature": ("temperature",),
         "reasoning_effort": ("reasoning_effort",),
     }
-    token_fields = ("max_tokens", "max_completion_tokens")
+    token_fields: ClassVar[tuple[str, ...]] = ("max_tokens", "max_completion_tokens")
 
     def body(self, model: str, prompt: str, parameters: Parameters) -> dict[str, object]:
         body: dict[str, object] = {
@@ -63,7 +64,7 @@ class OpenAIChat(Dialect):
         choice = choice if isinstance(choice, dict) else {}
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
-        kind, characters = _text(delta)
+        kind, characters = _text(delta | {"text": choice.get("text")})
         # Moonshot puts the usage into the choice, Groq into a field of its own.
         usage = chunk.get("usage") or choice.get("usage") or inside(chunk, "x_groq", "usage")
         return StreamEvent(
@@ -75,6 +76,19 @@ class OpenAIChat(Dialect):
             choices=bool(choice),
             reasoned=bool(delta.get("reasoning_details")),  # OpenRouter's: encrypted ones have no text
         )
+
+
+class OpenAICompletions(OpenAIChat):
+    """``POST /completions``: for base models, which have no chat template and refuse to chat."""
+
+    name = DialectName.OPENAI_COMPLETIONS
+    path = "/completions"
+    token_fields = ("max_tokens",)
+
+    def body(self, model: str, prompt: str, parameters: Parameters) -> dict[str, object]:
+        body = super().body(model, prompt, parameters)
+        del body["messages"]
+        return body | {"prompt": prompt}
 
 
 def _text(delta: dict[str, Any]) -> tuple[TextKind | None, int]:
