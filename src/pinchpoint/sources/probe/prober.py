@@ -12,7 +12,7 @@ from pinchpoint.snapshot import ProbeLiveness, ProbeOutcome, ProbeReading
 from pinchpoint.sources.probe import prompt
 from pinchpoint.sources.probe.case import Case, proxy_variables
 from pinchpoint.sources.probe.cause import Cause
-from pinchpoint.sources.probe.dialects import DIALECTS, Parameters
+from pinchpoint.sources.probe.dialects import DIALECTS, Dialect, Parameters
 from pinchpoint.sources.probe.error_body import parse_json
 from pinchpoint.sources.probe.exchange import Exchange, Request, fetch, stream
 from pinchpoint.sources.probe.judgement import Judgement, judge
@@ -43,7 +43,8 @@ class Prober:
 
     ``clock`` gives the reading's ``at`` (seconds); durations come from ``perf_counter_ns``. ``loop_lag`` tells the
     largest lag of the event loop since a moment of ``clock``, in seconds: latencies measured by a loop that was late
-    are dropped. Is not: a scheduler, a counter of results or a keeper of the last one.
+    are dropped. ``dialect`` stands in for the target's own; ``heard`` is told of every answer, by the root of its URL.
+    Is not: a scheduler, a counter of results or a keeper of the last one.
     """
 
     def __init__(
@@ -52,13 +53,17 @@ class Prober:
         clock: Callable[[], float] = time.monotonic,
         nonce: Callable[[], str] = prompt.nonce,
         loop_lag: Callable[[float], float] | None = None,
+        *,
+        dialect: Dialect | None = None,
+        heard: Callable[[str, Exchange, Judgement], None] | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._nonce = nonce
         self._loop_lag = loop_lag
         self._session: aiohttp.ClientSession | None = None
-        self._dialect = DIALECTS[settings.dialect](settings.api_version)
+        self._dialect = dialect or DIALECTS[settings.dialect](settings.api_version)
+        self._heard = heard
         self._parameters = Parameters.of(settings)
         self._model = settings.model
         self._root: str | None = None
@@ -193,6 +198,8 @@ class Prober:
         first: tuple[Exchange, Judgement] | None = None
         for root in (self._root,) if self._root is not None else self._dialect.roots(self._settings.url):
             exchange, judgement = await send(root)
+            if self._heard is not None:
+                self._heard(root, exchange, judgement)
             if not judgement.wrong_path:
                 self._root = root if exchange.status is not None else self._root
                 return exchange, judgement
