@@ -1,8 +1,6 @@
 """``pinchpoint probe --check`` as a user runs it, against an API on a real socket."""
 
-import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,28 +10,15 @@ from typer.testing import CliRunner, Result
 from pinchpoint.cli import app
 from tests.fakes.openai_api import api
 from tests.fakes.openai_server import FakeOpenAI
+from tests.fakes.own_thread import in_a_thread
 
 KEY = "sk-canary-0123456789abcdef"
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[FakeOpenAI]:
-    """In a thread with a loop of its own, for the command runs its own."""
-    fake, ready, loop = FakeOpenAI(api("/api/v1", keys=[KEY])), threading.Event(), asyncio.new_event_loop()
-
-    async def serve() -> None:
-        async with fake:
-            ready.set()
-            await ended.wait()
-
-    ended = asyncio.Event()
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    assert ready.wait(10)
-    yield fake
-    loop.call_soon_threadsafe(ended.set)
-    thread.join(10)
-    loop.close()
+    with in_a_thread(FakeOpenAI(api("/api/v1", keys=[KEY]))) as fake:
+        yield fake
 
 
 def check(*arguments: str) -> Result:

@@ -139,6 +139,17 @@ def test_a_configured_target_of_that_api_lacks_nothing_and_is_not_probed_twice(s
     assert any("TAOTOKEN_MODEL: is gpt-4o-mini" in note and "says gpt-5, which counts" in note for note in notes(found))
 
 
+def test_the_key_is_given_to_no_other_address_than_the_one_it_is_for(shown: Path, tmp_path: Path) -> None:
+    elsewhere = "{name: taotoken, url: 'https://elsewhere.example', placement: hosted, model: m}"
+    neighbour = "{name: other, url: 'https://taotoken.net/other', placement: hosted, model: m, api_key: its-own}"
+    yaml = written(tmp_path, f"probes: {{targets: [{elsewhere}, {neighbour}]}}\n")
+    first, second, *rest = loaded(shown, yaml=yaml, TAOTOKEN_API_KEY=KEY).settings.probes.targets
+    assert first.api_key is None
+    assert second.api_key is not None
+    assert second.api_key.get_secret_value() == "its-own"
+    assert rest == []
+
+
 def test_other_targets_of_the_yaml_file_stay_beside_the_hosted_one(shown: Path, tmp_path: Path) -> None:
     yaml = written(tmp_path, "probes: {targets: [{name: chat, url: 'http://127.0.0.1:8000'}]}\n")
     found = loaded(shown, yaml=yaml, TAOTOKEN_API_KEY=KEY)

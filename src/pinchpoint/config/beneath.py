@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from pinchpoint.config.file import Location
 from pinchpoint.config.origins import Origins
@@ -40,11 +39,12 @@ def _with_hosted(
 ) -> tuple[list[Any], list[Problem]]:
     """The file's targets that are this API's lack nothing that is told here; without one, there is a new one."""
     notices: list[Problem] = []
-    host = _host(hosted["url"].value if "url" in hosted else HOSTED_URL)
-    its = [number for number, target in enumerate(targets) if isinstance(target, Mapping) and _is_at(target, host)]
+    url = hosted["url"].value if "url" in hosted else HOSTED_URL
+    its = [number for number, target in enumerate(targets) if isinstance(target, Mapping) and _is_its(target, url)]
     for number in its:
-        has_key = any(targets[number].get(name) is not None for name in _KEY_SETTINGS)
-        told = {name: said for name, said in hosted.items() if name != "api_key" or not has_key}
+        keyless = all(targets[number].get(name) is None for name in _KEY_SETTINGS)
+        gets_key = keyless and _place(targets[number].get("url", url)) == _place(url)  # and no stranger does
+        told = {name: said for name, said in hosted.items() if name != "api_key" or gets_key}
         targets[number], more = _filled(targets[number], ("probes", "targets", number), told, places, file)
         notices += more
     if not its and {"model", "api_key"} <= hosted.keys():
@@ -55,15 +55,14 @@ def _with_hosted(
     return targets, notices
 
 
-def _is_at(target: Content, host: str) -> bool:
-    return HOSTED_NAME in (target.get("name"), target.get("preset")) or _host(target.get("url")) == host
+def _is_its(target: Content, url: object) -> bool:
+    named = HOSTED_NAME in (target.get("name"), target.get("preset"))
+    return named or _place(target.get("url")) == _place(url)
 
 
-def _host(url: object) -> str:
-    try:
-        return urlsplit(str(url or "")).hostname or "nowhere"
-    except ValueError:
-        return "nowhere"
+def _place(url: object) -> str:
+    """The URL however it is written: with or without ``/v1``."""
+    return str(url).strip().rstrip("/").removesuffix("/v1").lower()
 
 
 def _filled(given: Any, at: Location, told: Mapping[str, Said], places: Places, file: str) -> tuple[Any, list[Problem]]:

@@ -26,9 +26,10 @@ from pinchpoint.config.file import read_file
 from pinchpoint.config.origins import Origins
 from pinchpoint.config.problem import ConfigError, Problem
 from pinchpoint.config.relations import broken_relations
+from pinchpoint.config.secrets import secrets_of
 from pinchpoint.config.shared import read_shared
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.logs import LogSettings
+from pinchpoint.logs import LogSettings, hide
 from pinchpoint.outputs.web.settings import WebSettings
 from pinchpoint.sources.discovery.settings import DiscoverySettings
 from pinchpoint.sources.engine.local_settings import LocalEngineSettings
@@ -147,7 +148,7 @@ def read(
     flags: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Loaded:
-    """Reads every layer.
+    """Reads every layer. From then on the log hides the secrets that were read.
 
     ``flags`` is nested like the file; ``environment`` stands in for the process's. Raises ``ConfigError`` with every
     mistake found; reads no other file than ``file``, those in ``secrets``, and the settings.json that they name.
@@ -188,6 +189,7 @@ def read(
     ]
     if problems:
         raise ConfigError(*problems)
+    hide(secrets_of(settings))
     above = replaced(origins, shared, settings.local_engine)
     return Loaded(settings=settings, origins=origins, notices=(*shared.notices, *notices, *above))
 

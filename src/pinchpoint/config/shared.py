@@ -51,10 +51,14 @@ class Said:
         try:
             return float(str(self.value)) != float(str(other))
         except ValueError:
-            return str(self.value).strip().rstrip("/") != str(other).strip().rstrip("/")
+            return _plain(self.value) != _plain(other)
 
     def shown(self, value: object) -> str:
         return "another key" if self.name == KEY_NAME else str(value)[:100]
+
+
+def _plain(value: object) -> str:
+    return str(value).strip().rstrip("/").removesuffix("/v1")  # a base URL may be written with it or without
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
