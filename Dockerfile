@@ -23,10 +23,14 @@ LABEL org.opencontainers.image.title="pinchpoint" \
       org.opencontainers.image.description="Names the bottleneck of LLM inference on GPUs, for Prometheus" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/pinchpoint /opt/pinchpoint
+# What hosted probes have cost must outlive a restart; a named volume outlives the container too.
+RUN install -d -o 65532 -g 65532 -m 0700 /var/lib/pinchpoint
+VOLUME /var/lib/pinchpoint
 # NVML is all that is needed of the driver: the NVIDIA container toolkit mounts it under "utility".
 ENV PATH=/opt/pinchpoint/bin:${PATH} \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
+    STATE_DIRECTORY=/var/lib/pinchpoint \
     NVIDIA_VISIBLE_DEVICES=all \
     NVIDIA_DRIVER_CAPABILITIES=utility
 USER 65532:65532

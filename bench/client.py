@@ -19,6 +19,7 @@ class Way:
     accept: str
     encoding: str
     keep_alive: bool = True
+    path: str = "/metrics"
 
 
 PROMETHEUS = Way("OpenMetrics, gzip", OPENMETRICS, "gzip")  # what Prometheus asks for, on a connection that it keeps
@@ -37,7 +38,7 @@ class Client:
     def __init__(self, port: int, way: Way) -> None:
         self._port, self._keep_alive = port, way.keep_alive
         self._request = (
-            f"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: {way.accept}\r\n"
+            f"GET {way.path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: {way.accept}\r\n"
             f"Accept-Encoding: {way.encoding}\r\nConnection: {'keep-alive' if way.keep_alive else 'close'}\r\n\r\n"
         ).encode()
         self._socket: socket.socket | None = None
@@ -62,7 +63,7 @@ class Client:
     def scrape(self) -> bytes:
         """The body as it came. Raises ``RuntimeError`` on any status but 200."""
         if self._socket is None:
-            self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=10)
+            self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=30)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.sendall(self._request)
         received = bytearray()

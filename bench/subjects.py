@@ -80,7 +80,7 @@ class Driver:
 def pinchpoint(folder: Path, environment: dict[str, str]) -> Iterator[Subject]:
     """``pinchpoint run`` with its default intervals, two of the engines probed as well."""
     compileall.compile_dir(Path(package.__file__).parent, quiet=1)  # as pip leaves it
-    child = Path(__file__).with_name("engines.py")
+    child = Path(__file__).with_name("simulated_engines.py")
     command = [sys.executable, str(child), str(NODES)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as engines:
         assert engines.stdout is not None

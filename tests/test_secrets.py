@@ -12,7 +12,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ from pinchpoint.sources.probe import Prober, ProbeTargetSettings
 from pinchpoint.sources.probe.dialects import Parameters
 from pinchpoint.sources.probe.dialects.openai_chat import OpenAIChat
 from tests.fakes.daemon import RunningDaemon
-from tests.fakes.openai_server import FakeOpenAI, FakeRequest, Wire, replying
+from tests.fakes.openai_server import Answer, FakeOpenAI, FakeRequest, Wire, replying
 from tests.fakes.own_thread import in_a_thread
 from tests.fakes.process_logging import restored_logging
 
@@ -54,70 +54,45 @@ def words(request: FakeRequest) -> str:
     return " ".join(value.split(" ")[-1] for name, value in headers.items() if name.startswith(("auth", "x-", "api-")))
 
 
-MODES = (
-    "said",
-    "error",
-    "code",
-    "html",
-    "gateway",
-    "redirect",
-    "plain",
-    "whole",
-    "stream",
-    "malformed",
-    "encoding",
-    "type",
-    "phrase",
-    "garbage",
-    "junk",
-    "none",
-)
+def _raw(*pieces: str) -> Answer:
+    """Bytes as they are, and the end of the connection."""
+
+    async def answer(_request: FakeRequest, wire: Wire) -> None:
+        await wire.send(*(piece.encode() for piece in pieces))
+        wire.close()
+
+    return answer
+
+
+async def _reset(_request: FakeRequest, wire: Wire) -> None:
+    wire.reset()
+
+
+SSE = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: "
+# All that was sent, and the bare secrets -> an answer.
+MODES: Mapping[str, Callable[[str, str], Answer]] = {
+    "said": lambda s, b: replying(401, {"error": {"message": f"Incorrect API key: {b}. {s}", "code": b}}),
+    "error": lambda s, _: replying(500, {"error": s}),
+    "code": lambda _, b: replying(400, {"error": dict.fromkeys(("message", "type", "param", "code"), b)}),
+    "html": lambda s, _: replying(200, f"<html>{s}</html>", "text/html"),
+    "gateway": lambda _, b: replying(502, f"<html>nginx {b}</html>", "text/html"),
+    "redirect": lambda _, b: replying(302, "", Location=f"http://{b.replace(' ', '.')}.invalid/{b}"),
+    "plain": lambda _, b: replying(404, b, "text/plain"),
+    "whole": lambda _, b: replying(200, dict.fromkeys(("data", "model", "object"), b)),
+    "stream": lambda _, b: _raw(SSE, json.dumps({"error": {"message": b, "type": b}}), "\n\n"),
+    "malformed": lambda _, b: _raw(SSE, f"{b}\n\nevent: {b}\ndata: {{{b}}}\n\n"),
+    "encoding": lambda s, b: replying(200, s, "text/plain", Content_Encoding=b, Retry_After=b),
+    "type": lambda s, b: replying(200, s, f"text/{b.replace(' ', '-')}; charset={b}"),
+    "phrase": lambda _, b: _raw(f"HTTP/1.1 401 {b}\r\nContent-Length: 0\r\n\r\n"),
+    "garbage": lambda s, b: _raw(f"HTTP/1.1 200 OK\r\n{b}\r\n{s}\r\n\r\n"),
+    "junk": lambda s, b: replying(200, f"# HELP {b}\nx{{{s}}} {b}\n{b} {b}\n", "text/plain; version=0.0.4"),
+    "none": lambda _, __: _reset,
+}
 
 
 async def parrot(request: FakeRequest, wire: Wire) -> None:
     """Answers by the first part of the path."""
-    mode, said, bare = request.path.split("/")[1], echo(request), words(request)
-    sse = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: "
-    text = f"# HELP {bare}\nvllm:x{{{said}}} {bare}\n{bare} {bare} {bare}\n"
-    match mode:
-        case "said":
-            await replying(401, {"error": {"message": f"Incorrect API key: {bare}. {said}", "code": bare}})(
-                request, wire
-            )
-        case "error":
-            await replying(500, {"error": said})(request, wire)
-        case "code":
-            error = {"message": bare, "type": bare, "param": bare, "code": bare}
-            await replying(400, {"error": error})(request, wire)
-        case "html":
-            await replying(200, f"<html>{said}</html>", "text/html")(request, wire)
-        case "gateway":
-            await replying(502, f"<html>nginx {bare}</html>", "text/html")(request, wire)
-        case "redirect":
-            await replying(302, "", Location=f"http://{bare.replace(' ', '.')}.invalid/{bare}")(request, wire)
-        case "plain":
-            await replying(404, bare, "text/plain")(request, wire)
-        case "whole":
-            await replying(200, {"data": bare, "model": bare, "object": bare})(request, wire)
-        case "stream":
-            await wire.send(sse, json.dumps({"error": {"message": bare, "type": bare}}).encode() + b"\n\n")
-            wire.close()
-        case "malformed":
-            await wire.send(sse, f"{bare}\n\nevent: {bare}\ndata: {{{bare}}}\n\n".encode())
-            wire.close()
-        case "encoding":
-            await replying(200, said, "text/plain", Content_Encoding=bare, Retry_After=bare)(request, wire)
-        case "type":
-            await replying(200, said, f"text/{bare.replace(' ', '-')}; charset={bare}")(request, wire)
-        case "phrase":
-            await wire.send(f"HTTP/1.1 401 {bare}\r\nContent-Length: 0\r\n\r\n".encode())
-        case "garbage":
-            await wire.send(f"HTTP/1.1 200 OK\r\n{bare}\r\n{said}\r\n\r\n".encode())
-            wire.close()
-        case "junk":
-            await replying(200, text, "text/plain; version=0.0.4")(request, wire)
-        case _:
-            wire.reset()
+    await MODES[request.path.split("/")[1]](echo(request), words(request))(request, wire)
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +120,7 @@ class Site:
         own = {name: value for name, value in os.environ.items() if not name.startswith(("PINCHPOINT_", "TAOTOKEN_"))}
         self.environment = {
             **own,
+            "XDG_STATE_HOME": str(folder / "state"),
             "CANARY_KEY": canary("api-key-variable"),
             "HTTP_PROXY": f"http://u:{canary('user-info')}@127.0.0.1:9",
             "TAOTOKEN_API_KEY": canary("taotoken-variable"),
@@ -293,9 +269,8 @@ def test_a_daemon_whose_every_request_fails_keeps_every_secret(site: Site, serve
     assert "Traceback" not in texts["log"]
     assert "level=debug" in texts["log"]
     assert "is no" in texts["reload with mistakes"] or "should be" in texts["reload with mistakes"]
-    for path in recording.rglob("*"):
-        if path.is_file():
-            texts[str(path.relative_to(recording))] = path.read_text()
+    for folder in (recording, site.folder / "state"):
+        texts |= {str(path): path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file()}
     assert_none(**texts)
 
 

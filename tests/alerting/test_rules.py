@@ -70,8 +70,13 @@ WRONG_EXPRESSIONS = [
     ("PinchpointGPUPCIeDegraded", "unified", "framebuffer"),
     ("PinchpointGPUPaused", "== 1", "== 0"),
     ("PinchpointProbeFailing", "> 0.5", ">= 0.4"),
-    ("PinchpointProbeFailing", ">= 3", ">= 1"),
-    ("PinchpointProbeFailing", "without (reason)", "without (placement)"),
+    ("PinchpointProbeFailing", "[10m]) >= 3", "[10m]) >= 1"),
+    ("PinchpointProbeFailing", "failures) >= 3", "failures) >= 2"),
+    ("PinchpointProbeFailing", "failures) >= 3", "failures) >= 4"),
+    ("PinchpointProbeFailing", "sum without (reason)", "sum without (placement)"),
+    ("PinchpointProbeFailing", "max without (reason)", "max without (placement)"),
+    ("PinchpointProbeFailing", "auth|quota", "auth"),
+    ("PinchpointProbeFailing", "auth|quota", ".*"),
     ("PinchpointBottleneckPersistent", "> 1440", "> 600"),
     ("PinchpointBottleneckPersistent", "unknown|no_data|idle|healthy", "unknown|no_data|idle"),
     ("PinchpointConfigReloadFailed", "== 0", "== 1"),
@@ -143,6 +148,36 @@ def test_the_page_for_a_full_kv_cache_is_as_it_was_promised():
     rule = rules_in(RULES.read_text())["PinchpointKVCacheHigh"]
     assert rule["expr"] == "pinchpoint_engine_kv_cache_usage_ratio > 0.90"
     assert (rule["for"], rule["labels"]) == ("5m", {"severity": "critical"})
+
+
+PROBES = 'job="j", instance="a", target="hosted 1", placement="hosted"'
+FAILING = {
+    "lately by auth. That is this target's own key, account, model or URL: mend the configuration.": {
+        f'pinchpoint_probe_consecutive_failures{{{PROBES}, reason="auth"}}': "1x20"
+    },
+    "lately by stalled. Users see the same: look at the engine's log": {
+        f'pinchpoint_probe_consecutive_failures{{{PROBES}, reason="stalled"}}': "3x20"
+    },
+    "lately by overloaded. There is too much load, from us or from others:": {  # the last one went well
+        f"pinchpoint_probe_requests_total{{{PROBES}}}": "0+10x20",
+        f'pinchpoint_probe_failures_total{{{PROBES}, reason="reset"}}': "0+1x20",
+        f'pinchpoint_probe_failures_total{{{PROBES}, reason="overloaded"}}': "0+8x20",
+    },
+}
+
+
+@pytest.mark.parametrize(("words", "series"), FAILING.items())
+def test_the_text_of_failing_probes_names_the_reason_and_what_to_do(tmp_path, words, series):
+    case = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        # None is expected, so that promtool prints the one that there is.
+        "alert_rule_test": [{"alertname": "PinchpointProbeFailing", "eval_time": "15m", "exp_alerts": []}],
+    }
+    (tmp_path / RULES.name).write_text(rules_file([BY_NAME["PinchpointProbeFailing"]]))
+    (tmp_path / "case.yml").write_text(yaml.safe_dump({"rule_files": [RULES.name], "tests": [case]}))
+    done = promtool("test", "rules", tmp_path / "case.yml")
+    assert f"Probes of hosted 1 (hosted) keep failing, {words}" in (done.stdout + done.stderr).replace('\\"', '"')
 
 
 def test_text_of_any_kind_survives_the_file():

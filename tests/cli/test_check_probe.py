@@ -21,6 +21,11 @@ def server() -> Iterator[FakeOpenAI]:
         yield fake
 
 
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
 def check(*arguments: str) -> Result:
     result = CliRunner().invoke(app, ["probe", "--check", *arguments], catch_exceptions=False)
     assert KEY not in result.output
@@ -70,6 +75,7 @@ def test_the_shared_settings_of_the_environment_are_checked(
         monkeypatch.setenv(f"TAOTOKEN_{name}", value)
     result = check()
     assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "taotoken")
+    assert "taotoken: a probe may cost up to" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -85,3 +91,17 @@ def test_what_can_not_be_checked_is_one_line_and_exit_2(arguments: list[str], sa
     result = check(*arguments)
     assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (2, "", 1)
     assert said in result.stderr
+
+
+def test_what_a_hosted_check_costs_is_counted_until_a_cap_keeps_it_back(server: FakeOpenAI, tmp_path: Path) -> None:
+    file = tmp_path / "pinchpoint.yaml"
+    target = f"name: t, url: '{server.url}/api', placement: hosted, model: gpt-4o, api_key: {KEY}"
+    caps = "caps: {tokens_per_day: 1216}"
+    file.write_text(f"probes: {{targets: [{{{target}, {caps}}}]}}\nstate_directory: {tmp_path}/state\n")
+    server.requests.clear()
+    results = [check("t", "--config.file", str(file)) for _ in range(5)]
+    sent = sum("  ok    request" in result.stdout for result in results)
+    assert 1 <= sent < len(results)
+    assert "t: not sent (budget" in results[-1].stderr
+    assert "  -     request  not sent" in results[-1].stdout
+    assert sum(request.method == "POST" for request in server.requests) == sent

@@ -13,6 +13,7 @@ from pinchpoint.diagnosis.rules import AT_ONCE, OVER_TIME
 from pinchpoint.diagnosis.upkeep import RECOVERY
 from pinchpoint.diagnosis.verdict import Bottleneck
 from pinchpoint.snapshot import GpuState, ProbeOutcome, Reason, ThrottleReason
+from pinchpoint.sources.probe.remedy import REMEDY
 
 ALERTING = Path("alerts")
 RUNBOOKS = sorted((ALERTING / "runbooks").glob("*.md"))
@@ -57,6 +58,12 @@ def test_the_levers_are_those_of_the_classes_that_have_a_rule_and_can_persist():
     text = (ALERTING / "runbooks" / "PinchpointBottleneckPersistent.md").read_text()
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == named
     assert named <= set(Bottleneck)
+
+
+def test_the_remedies_of_failing_probes_are_those_that_the_probe_gives():
+    text = (ALERTING / "runbooks" / "PinchpointProbeFailing.md").read_text()
+    told = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE))
+    assert told == {outcome.value: line for outcome, line in REMEDY.items() if line}
 
 
 def test_every_kind_of_command_is_found():

@@ -277,7 +277,8 @@ def test_a_fleet_is_watched_off_the_node_without_a_word_of_gpus(
     tmp_path: Path, config: Path, lists: Path, fleet: Fleet
 ) -> None:
     put(lists / "a.json", fleet.groups(*(f"engine-{n}" for n in range(30))))
-    config.write_text(config.read_text().replace("{interval_seconds: 1}", "{interval_seconds: 5}"))
+    text = config.read_text().replace("{interval_seconds: 1}", "{interval_seconds: 5}")
+    config.write_text(text + "processes: {enabled: false}\n")  # this fleet is on this host
     with RunningDaemon(tmp_path, "--config.file", str(config)) as daemon:
         daemon.wait_for(lambda: list(watched(daemon).values()) == [1.0] * 30, "all engines to be up")
         samples = daemon.samples()

@@ -55,6 +55,7 @@ def settings(*engines: dict[str, Any], **more: Any) -> Settings:
     given = {
         "host": {"enabled": False},
         "pods": {"enabled": False},
+        "processes": {"enabled": False},
         "discovery": {"loopback": False},
         "engines": {"interval_seconds": 10, "targets": list(engines)},
     }

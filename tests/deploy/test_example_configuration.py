@@ -37,4 +37,5 @@ def test_what_stands_in_comments_is_valid_and_names_an_engine(file: Path, tmp_pa
 def test_the_example_shows_every_section_and_a_local_and_a_hosted_probe() -> None:
     content = yaml.safe_load(uncommented(EXAMPLE.read_text()))
     assert set(content) >= set(Settings.model_fields) - {"history_seconds"}
-    assert [target["name"] for target in content["probes"]["targets"]] == ["chat-local", "chat-hosted"]
+    named = [target.get("name") or target["preset"] for target in content["probes"]["targets"]]
+    assert named == ["chat-local", "taotoken", "chat-hosted"]

@@ -99,6 +99,6 @@ def test_what_lasts_is_always_shown_in_the_end(before: list[Bottleneck], lasting
 def test_seconds_go_to_the_class_that_is_shown() -> None:
     state = settle(None, seen(Bottleneck.HEALTHY, 0.0), THRESHOLDS)
 
-    seconds = tally(tally({}, state, 2.0), state, 3.0)
+    seconds = tally(tally({}, [state], 2.0), [state], 3.0)
 
     assert seconds == {("chat", Bottleneck.HEALTHY): 5.0}

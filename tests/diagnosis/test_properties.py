@@ -1,9 +1,11 @@
 """Whatever an engine shows, there is one answer, within its bounds, and the same every time."""
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinchpoint.diagnosis import Bottleneck, Thresholds, diagnose
+from pinchpoint.diagnosis import Bottleneck, Memory, Thresholds, diagnose, signals_of
 from pinchpoint.snapshot import (
     Absence,
     EngineFacts,
@@ -99,3 +101,29 @@ def test_any_window_gets_one_bounded_answer_and_the_same_again(window: Window, l
     assert verdict.runner_up is not verdict.bottleneck
     assert all(value == value and abs(value) != float("inf") for value in verdict.signals.values())
     assert diagnose(window, "chat", later, Thresholds()) == verdict
+
+
+@settings(max_examples=200, deadline=None)
+@given(windows(), st.lists(st.integers(1, 4), min_size=6, max_size=6))
+def test_with_a_memory_of_the_tick_before_the_answer_is_the_same(every: Window, repeats: list[int]) -> None:
+    """Each scrape is seen for some ticks, as in a daemon, so that there is something to remember."""
+    thresholds = Thresholds(window_seconds=10, stale_seconds=3, idle_seconds=4, stall_seconds=4)
+    memory, window, at = Memory(thresholds), Window(8.0), 0
+    for snapshot, repeat in zip(every.snapshots, repeats, strict=False):
+        for _ in range(repeat):
+            at += 1
+            window = window.append(replace(snapshot, at=float(at)))
+            remembered = diagnose(window, "chat", float(at), thresholds, memory)
+            assert repr(remembered) == repr(diagnose(window, "chat", float(at), thresholds))
+
+
+def test_what_is_remembered_of_an_engine_ends_with_it() -> None:
+    thresholds = Thresholds()
+    reading = EngineReading(engine="chat", at=1.0, replicas=(ReplicaReading(requests_running=1.0),))
+    window = Window(300.0).append(Snapshot(at=1.0, engines=(reading,)))
+    memory = Memory(thresholds)
+    diagnose(window, "chat", 1.0, thresholds, memory)
+    signals = signals_of(window, "chat", 1.0, thresholds)
+    assert memory.judged("chat", signals) is not None
+    memory.forget_all_but(["code"])
+    assert memory.judged("chat", signals) is None

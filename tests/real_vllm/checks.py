@@ -6,7 +6,8 @@ from statistics import fmean
 
 from tests.real_vllm.install import VERSION
 from tests.real_vllm.load import Ledger
-from tests.real_vllm.server import MAX_MODEL_LEN, MODEL, Vllm
+from tests.real_vllm.model import MAX_POSITIONS
+from tests.real_vllm.server import MODEL, Vllm
 from tests.real_vllm.states import Run, State
 from tests.real_vllm.watching import Look, Pinchpoint
 
@@ -14,6 +15,13 @@ from tests.real_vllm.watching import Look, Pinchpoint
 # cores are all taken that is not nothing.
 TTFT_BETWEEN_SECONDS = 0.5
 TTFT_BETWEEN_RATIO = 0.1
+# Where each fact can be learnt, as this engine is started: no metric, no flag and no answer says them all.
+ORIGINS = {
+    "version": "metrics",
+    "max_num_seqs": "command_line",
+    "max_model_len": "models",
+    "pipeline_parallel_size": "log",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +45,22 @@ def within(what: str, seen: float | None, low: float, high: float) -> Check:
 
 def of_the_facts(pinchpoint: Pinchpoint, engine: Vllm, run: Run) -> Iterator[Check]:
     """What pinchpoint knows of the engine, of whom it was told an address at most."""
-    facts = pinchpoint.facts()
+    facts, origins = pinchpoint.facts(), pinchpoint.origins()
     yield equal("kind", facts.get("kind"), "vllm")
     yield equal("version", facts.get("version"), VERSION)
     yield equal("model", facts.get("model"), MODEL)
-    yield equal("max_model_len", facts.get("max_model_len"), str(MAX_MODEL_LEN))
+    yield equal("max_model_len", facts.get("max_model_len"), str(MAX_POSITIONS))
     yield equal("max_num_seqs", facts.get("max_num_seqs"), str(run.max_num_seqs))
+    for fact, origin in ORIGINS.items():
+        yield equal(f"who says {fact}", origins.get(fact), origin)
     capacities = [float(engine.kv_cache_tokens)] * run.replicas
     yield equal("KV capacity of each replica", list(pinchpoint.series("kv_cache_capacity_tokens").values()), capacities)
 
 
 def of_the_state(state: State, run: Run, looks: Sequence[Look]) -> Iterator[Check]:
     """The steady part of a state: its reading, and the class in the end."""
-    yield equal("class", looks[-1].bottleneck, state.bottleneck)
+    yield equal("class in the diagnosis", looks[-1].bottleneck, state.bottleneck)
+    yield equal("class in the metrics", looks[-1].exported, state.bottleneck)
     yield equal("looks without a reading", sum(look.running is None or look.waiting is None for look in looks), 0)
     yield within("running, mean", mean(look.running for look in looks), *state.running)
     yield within("running, most", max(look.running or 0.0 for look in looks), 0, run.max_num_seqs * run.replicas)

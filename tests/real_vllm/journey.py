@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tests.real_vllm.watching import Look, Pinchpoint, write_config
 LOOK_EVERY_SECONDS = 1.0
 STEADY_AFTER_SECONDS = 14.0  # the load has reached its level, and the daemon's window holds nothing older
 PATIENCE_SECONDS = 60.0  # to see something that a daemon with these intervals sees within seconds
+SETTLE_SECONDS = 15.0  # for the last scrape, and for what is asked less often than metrics
 MID_STREAM_SECONDS = 4.0
 DEAD = frozenset({"engine_dead", "connect_refused"})
 BUSY = Load(clients=4, prompt_words=60, max_tokens=400)
@@ -68,7 +69,7 @@ class Journey:
             row = await _state(state, run, engine, pinchpoint, ledger)
             if state.load:
                 self.say("waiting until the requests under way are done")
-            row.checks += await _counters(pinchpoint, ledger)
+            row.checks += await _settled(lambda: checks.of_the_counters(pinchpoint, ledger))
             self.note(row)
         if run.killed:
             self.say("killing the engine core in mid-stream")
@@ -85,7 +86,7 @@ async def _seen(run: Run, engine: Vllm, pinchpoint: Pinchpoint, config: Path) ->
     else:
         await pinchpoint.until(lambda: pinchpoint.total("up") == 1, "the engine to be back", PATIENCE_SECONDS)
     row = Row(name="found, then named" if first else "back", seconds=time.monotonic() - started)
-    row.checks += await asyncio.to_thread(lambda: list(checks.of_the_facts(pinchpoint, engine, run)))
+    row.checks += await _settled(lambda: checks.of_the_facts(pinchpoint, engine, run))
     if first:
         row.checks.append(checks.equal("series of the name it was found by", pinchpoint.still_has(found), False))
     else:
@@ -112,11 +113,11 @@ async def _state(state: State, run: Run, engine: Vllm, pinchpoint: Pinchpoint, l
     return row
 
 
-async def _counters(pinchpoint: Pinchpoint, ledger: Ledger) -> list[Check]:
-    """Once they all agree, or as they are when they do not come to agree."""
-    deadline = time.monotonic() + 10
+async def _settled(look: Callable[[], Iterator[Check]]) -> list[Check]:
+    """The checks once all of them are good, or as they are when they don't come to be."""
+    deadline = time.monotonic() + SETTLE_SECONDS
     while True:
-        found = await asyncio.to_thread(lambda: list(checks.of_the_counters(pinchpoint, ledger)))
+        found = await asyncio.to_thread(lambda: list(look()))
         if all(check.good for check in found) or time.monotonic() > deadline:
             return found
         await asyncio.sleep(LOOK_EVERY_SECONDS)

@@ -9,7 +9,7 @@ import sysconfig
 from pathlib import Path
 
 VOCABULARY = 2048
-MAX_POSITIONS = 4096
+MAX_POSITIONS = 2048  # so this is the longest that the engine will take
 TRAINED_ON = 150  # of the standard library's modules
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 CHAT = (

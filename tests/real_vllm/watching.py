@@ -12,11 +12,13 @@ from tests.fakes.daemon import RunningDaemon
 
 POLL_SECONDS = 0.5
 T = TypeVar("T")
+Series = Mapping[tuple[tuple[str, str], ...], float]  # labels, sorted -> value
+Exposition = Mapping[str, Series]
 
 # Short intervals, so that a state shows within seconds and not within half a minute. An engine on a CPU has no GPU, so
 # none is read.
 CONFIG: Mapping[str, Any] = {
-    "discovery": {"loopback": True, "interval_seconds": 5},
+    "discovery": {"interval_seconds": 5},
     "engines": {"interval_seconds": 1, "timeout_seconds": 1, "stale_after_seconds": 5},
     "diagnosis": {"window_seconds": 12, "stall_seconds": 12, "hold_seconds": 3, "idle_seconds": 5},
     "gpu": {"enabled": False},
@@ -33,12 +35,12 @@ class Look:
     """What pinchpoint says of one engine at one moment; ``None`` is unknown."""
 
     at: float
-    up: bool
     running: float | None
     waiting: float | None
     kv: float | None
     tokens_per_second: float | None
-    bottleneck: str
+    bottleneck: str  # of the diagnosis
+    exported: str  # the class whose series in /metrics is 1
     confidence: float
     why: str
 
@@ -76,20 +78,21 @@ class Pinchpoint:
             await asyncio.sleep(POLL_SECONDS)
         return answer
 
-    def series(self, name: str, **labels: str) -> dict[tuple[tuple[str, str], ...], float]:
-        """The engine's series of ``pinchpoint_engine_NAME``, those that bear ``labels``."""
-        wanted = {"engine": self.engine, **labels}.items()
-        found = self._daemon.samples().get(f"pinchpoint_engine_{name}", {})
-        return {key: value for key, value in found.items() if wanted <= dict(key).items()}
+    def series(self, name: str, **labels: str) -> Series:
+        """The engine's series of ``pinchpoint_engine_NAME`` now, those that bear ``labels``."""
+        return _series(self._daemon.samples(), self.engine, name, labels)
 
     def total(self, name: str, **labels: str) -> float | None:
         """The sum over replicas; ``None`` when there is no series."""
-        values = self.series(name, **labels).values()
-        return sum(values) if values else None
+        return _total(self.series(name, **labels))
 
     def facts(self) -> Mapping[str, str]:
         """The labels of ``engine_info``."""
         return dict(next(iter(self.series("info")), ()))
+
+    def origins(self) -> Mapping[str, str]:
+        """Who said each fact."""
+        return {dict(labels)["fact"]: dict(labels)["origin"] for labels in self.series("fact_origin_info")}
 
     def absent_because(self) -> str:
         """The reason why the engine has no reading; empty when it has one."""
@@ -110,18 +113,23 @@ class Pinchpoint:
         return next((engine for engine in engines if engine["engine"] == self.engine), {})
 
     def look(self) -> Look:
-        verdict = self.verdict()
+        verdict, samples = self.verdict(), self._daemon.samples()  # one exposition: all its figures are of one scrape
         return Look(
             at=time.monotonic(),
-            up=self.total("up") == 1,
-            running=self.total("requests_running"),
-            waiting=self.total("requests_waiting"),
-            kv=max(self.series("kv_cache_usage_ratio").values(), default=None),
+            running=_total(_series(samples, self.engine, "requests_running")),
+            waiting=_total(_series(samples, self.engine, "requests_waiting")),
+            kv=max(_series(samples, self.engine, "kv_cache_usage_ratio").values(), default=None),
             tokens_per_second=verdict.get("signals", {}).get("generation_tokens_per_second"),
             bottleneck=verdict.get("class") or "",
+            exported=self._exported(samples),
             confidence=verdict.get("confidence") or 0.0,
             why=verdict.get("why") or "",
         )
+
+    def _exported(self, samples: Exposition) -> str:
+        series = samples.get("pinchpoint_bottleneck", {})
+        shown = [dict(key) for key, value in series.items() if value == 1]
+        return next((labels["class"] for labels in shown if labels["engine"] == self.engine), "")
 
     def still_has(self, engine: str) -> bool:
         """Whether any series in ``/metrics`` is of an engine of that name."""
@@ -131,7 +139,18 @@ class Pinchpoint:
         return any(text in line and self.engine in line for line in self._daemon.log.splitlines())
 
 
+def _series(samples: Exposition, engine: str, name: str, labels: Mapping[str, str] | None = None) -> Series:
+    wanted = {"engine": engine, **(labels or {})}.items()
+    found = samples.get(f"pinchpoint_engine_{name}", {})
+    return {key: value for key, value in found.items() if wanted <= dict(key).items()}
+
+
+def _total(series: Series) -> float | None:
+    return sum(series.values()) if series else None
+
+
 def write_config(file: Path, url: str | None = None) -> None:
-    """With ``url`` the engine there is named, and has an objective of its own; without, it has to be found."""
+    """With ``url`` the engine there is named, has an objective of its own, and no other is looked for; without, it has
+    to be found."""
     targets = [{"name": NAME, "url": url, "slo": SLO}] if url else []
     file.write_text(json.dumps({**CONFIG, "engines": {**CONFIG["engines"], "targets": targets}}))  # JSON is YAML

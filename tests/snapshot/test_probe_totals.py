@@ -30,6 +30,17 @@ def test_a_failure_is_counted_by_its_reason_and_adds_no_latency() -> None:
     assert totals.ttft_seconds is None
 
 
+def test_failures_in_a_row_are_counted_whatever_their_reasons_and_end_with_a_success() -> None:
+    totals = ProbeTotals(target="chat", placement=Placement.LOCAL)
+    for outcome in (ProbeOutcome.DNS, ProbeOutcome.OK, ProbeOutcome.AUTH, ProbeOutcome.STALLED):
+        totals = totals.after(reading(outcome))
+    assert (totals.consecutive_failures, totals.last_failure) == (2, ProbeOutcome.STALLED)
+    totals = totals.skipped("overlap")
+    assert totals.consecutive_failures == 2
+    totals = totals.after(reading())
+    assert (totals.consecutive_failures, totals.last_failure) == (0, None)
+
+
 def test_a_probe_that_was_not_sent_is_skipped_not_failed() -> None:
     totals = ProbeTotals(target="chat", placement=Placement.LOCAL).skipped("overlap").skipped("overlap")
     assert totals.skipped_total == {"overlap": 2}

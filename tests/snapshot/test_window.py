@@ -4,6 +4,8 @@ from dataclasses import replace
 from time import perf_counter
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pinchpoint.snapshot import (
     Absence,
@@ -106,3 +108,32 @@ def test_asking_for_one_engine_takes_as_long_beside_a_thousand_as_alone() -> Non
         return min(taken)
 
     assert seconds(1000) < 10 * seconds(1)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {name: st.sampled_from(["scraped", "as before", "corrected", "absent"]) for name in ("chat", "code")}
+        ),
+        max_size=25,
+    ),
+    st.integers(1, 8),
+)
+def test_a_window_that_grew_tick_by_tick_tells_what_its_snapshots_tell(ticks, span) -> None:
+    window = Window(float(span))
+    last: dict[str, EngineReading] = {}
+    for at, said in enumerate(ticks):
+        for name, what in said.items():
+            if what == "scraped" or name not in last:
+                last[name] = engine(float(at), name)
+            elif what == "corrected":  # the same scrape, of which more is known meanwhile
+                last[name] = replace(last[name], warnings=(f"corrected at {at}",))
+        shown = tuple(last[name] for name, what in said.items() if what != "absent")
+        window = window.append(Snapshot(at=float(at), engines=shown))
+        looked_at_anew = Window(window.span_seconds, window.snapshots)
+        for name in said:
+            assert window.engine(name) == looked_at_anew.engine(name)
+            assert window.probes_of(name) == looked_at_anew.probes_of(name)
+            again = looked_at_anew.append(Snapshot(at=at + 0.5))
+            assert again.engine(name) == Window(span, again.snapshots).engine(name)

@@ -2,6 +2,7 @@
 
 from pinchpoint.alerting.alert import Alert, Severity
 from pinchpoint.alerting.gpu_alerts import GPU_HEALTH_ALERTS
+from pinchpoint.alerting.probe_alert import PROBE_FAILING
 
 # Above it somebody is paged; the status page and the dashboard draw their line there.
 KV_CACHE_HIGH_RATIO = 0.9
@@ -79,24 +80,7 @@ ALERTS: tuple[Alert, ...] = (
         panel_variables=("instance",),
     ),
     *GPU_HEALTH_ALERTS,
-    Alert(
-        name="PinchpointProbeFailing",
-        # At least three probes: one failure of one is no news.
-        expr=(
-            "sum without (reason) (increase(pinchpoint_probe_failures_total[10m]))\n"
-            "  / increase(pinchpoint_probe_requests_total[10m]) > 0.5\n"
-            "and increase(pinchpoint_probe_requests_total[10m]) >= 3"
-        ),
-        for_seconds=300,
-        severity=Severity.WARNING,
-        summary="Synthetic requests fail.",
-        description=(
-            "{{ $value | humanizePercentage }} of the probes of {{ $labels.target }} ({{ $labels.placement }}) failed "
-            "over 10 minutes; users probably see the same. pinchpoint_probe_failures_total has the reasons; on its "
-            "node, `pinchpoint probe --config.file /etc/pinchpoint/pinchpoint.yaml {{ $labels.target }}` the remedy."
-        ),
-        panel_variables=("instance",),
-    ),
+    PROBE_FAILING,
     Alert(
         name="PinchpointBottleneckPersistent",
         # Time spent, rather than an average of samples: a gap in the data adds nothing.

@@ -13,6 +13,7 @@ import typer
 from pinchpoint.cli.exits import BAD_NEWS, fail, fail_over
 
 if TYPE_CHECKING:
+    from pinchpoint.config import Settings
     from pinchpoint.sources.probe.check import Check, Triple
     from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
@@ -35,10 +36,11 @@ def check_probe(
     targets: Sequence[str], config: Path | None, options: dict[str, Any], *, free: bool, as_json: bool
 ) -> None:
     """Checks each target of the configuration, URL or file of a coding tool; without any, all that are configured."""
-    chosen = _chosen(targets, config, options)
+    settings = _settings(config)
+    chosen = _chosen(targets, settings, options)
     if not chosen:
         fail("nothing to check: name a URL, a file of a coding tool, or a target of --config.file")
-    checks = asyncio.run(_check_all(chosen, free=free))
+    checks = asyncio.run(_check_all(chosen, settings, free=free))
     if as_json:
         print(json.dumps([asdict(each) for each in checks], indent=2, ensure_ascii=False))
     else:
@@ -48,18 +50,24 @@ def check_probe(
         raise typer.Exit(BAD_NEWS)
 
 
+def _settings(config: Path | None) -> "Settings":
+    from pinchpoint.config import ConfigError, load
+
+    try:
+        return load(config)
+    except ConfigError as error:
+        fail(str(error))
+
+
 def _chosen(
-    targets: Sequence[str], config: Path | None, options: dict[str, Any]
+    targets: Sequence[str], settings: "Settings", options: dict[str, Any]
 ) -> "list[ProbeTargetSettings | Triple]":
     from pydantic import ValidationError
 
-    from pinchpoint.config import ConfigError, load
+    from pinchpoint.config import ConfigError
     from pinchpoint.sources.probe.check import ToolFileError
 
-    try:
-        configured = {target.name: target for target in load(config).probes.targets}
-    except ConfigError as error:
-        fail(str(error))
+    configured = {target.name: target for target in settings.probes.targets}
     if not targets:
         return list(configured.values())
     chosen: list[ProbeTargetSettings | Triple] = []
@@ -102,17 +110,25 @@ def _of_url(url: str, options: dict[str, Any]) -> "ProbeTargetSettings":
     return ProbeTargetSettings(name=url[:MAX_NAME], url=url, **{"model": UNNAMED, **given})
 
 
-async def _check_all(chosen: "Sequence[ProbeTargetSettings | Triple]", *, free: bool) -> "list[Check]":
+async def _check_all(
+    chosen: "Sequence[ProbeTargetSettings | Triple]", settings: "Settings", *, free: bool
+) -> "list[Check]":
+    """What the requests of hosted targets cost counts in the ledger, and its caps hold."""
+    from pinchpoint.cli.probe_cost import Till
     from pinchpoint.sources.probe.check import Triple, check, check_target
 
-    return await asyncio.gather(
-        *(
-            check(each, free=free, environment=os.environ)
-            if isinstance(each, Triple)
-            else check_target(each, free=free, environment=os.environ)
-            for each in chosen
+    till = Till(settings)
+    try:
+        return await asyncio.gather(
+            *(
+                check(each, free=free, environment=os.environ, send=till.probe)
+                if isinstance(each, Triple)
+                else check_target(each, free=free, environment=os.environ, send=till.probe)
+                for each in chosen
+            )
         )
-    )
+    finally:
+        till.close()
 
 
 def _print(check: "Check") -> None:

@@ -12,8 +12,10 @@ import typer
 
 from pinchpoint.cli.check_probe import check_probe
 from pinchpoint.cli.exits import BAD_NEWS, fail, fail_over
+from pinchpoint.cli.probe_cost import Till
 
 if TYPE_CHECKING:
+    from pinchpoint.config import Settings
     from pinchpoint.snapshot import ProbeReading
     from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
@@ -56,26 +58,33 @@ def probe(
         fail("name a target: a URL, or a name from --config.file")
     from pinchpoint.snapshot import ProbeOutcome
 
-    readings = asyncio.run(_probe_all(_chosen(targets, config, options)))
+    settings = _settings(config)
+    chosen = _chosen(targets, settings, options)
+    readings = asyncio.run(_probe_all(chosen, settings))
     if as_json:
         print(json.dumps([_plain(asdict(reading)) for reading in readings], indent=2))
     else:
         _print_table(readings)
-    if any(reading.outcome is not ProbeOutcome.OK for reading in readings):
+    if len(readings) < len(chosen) or any(reading.outcome is not ProbeOutcome.OK for reading in readings):
         raise typer.Exit(BAD_NEWS)
 
 
-def _chosen(targets: Sequence[str], config: Path | None, options: dict[str, Any]) -> "list[ProbeTargetSettings]":
+def _settings(config: Path | None) -> "Settings":
+    from pinchpoint.config import ConfigError, Settings, load
+
+    try:
+        return load(config) if config else Settings()
+    except ConfigError as error:
+        fail(str(error))
+
+
+def _chosen(targets: Sequence[str], settings: "Settings", options: dict[str, Any]) -> "list[ProbeTargetSettings]":
     """Each target as the configuration names it, or a URL with the options given."""
     from pydantic import ValidationError
 
-    from pinchpoint.config import ConfigError, load
     from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
-    try:
-        configured = {target.name: target for target in load(config).probes.targets} if config else {}
-    except ConfigError as error:
-        fail(str(error))
+    configured = {target.name: target for target in settings.probes.targets}
     chosen = []
     for target in targets:
         if target in configured:
@@ -91,13 +100,18 @@ def _chosen(targets: Sequence[str], config: Path | None, options: dict[str, Any]
     return chosen
 
 
-async def _probe_all(targets: "Sequence[ProbeTargetSettings]") -> "list[ProbeReading]":
+async def _probe_all(targets: "Sequence[ProbeTargetSettings]", settings: "Settings") -> "list[ProbeReading]":
+    """The readings of all whose probe was sent: a hosted one costs money, and its caps may forbid it."""
     from pinchpoint.sources.probe import Prober
 
     probers = [Prober(target, clock=time.time) for target in targets]  # `at` is read by others: Unix time
+    till = Till(settings)
     try:
-        return await asyncio.gather(*(prober.probe() for prober in probers))
+        pairs = zip(targets, probers, strict=True)
+        readings = await asyncio.gather(*(till.probe(target, prober) for target, prober in pairs))
+        return [reading for reading in readings if reading is not None]
     finally:
+        till.close()
         for prober in probers:
             await prober.close()
 

@@ -89,6 +89,11 @@ class Settings(BaseSettings):
         description="A settings.json with VLLM_… and TAOTOKEN_… names, which a team shares between its tools; believed "
         "less than this file. Default: none, for a file that lies about must not make pinchpoint spend.",
     )
+    state_directory: Path | None = Field(
+        default=None,
+        description="Folder for what must outlive a restart: the ledger of hosted probes. Unset: systemd's "
+        "StateDirectory, else pinchpoint in $XDG_STATE_HOME or ~/.local/state. Made when it is first needed.",
+    )
     tick_seconds: float = Field(
         default=1.0,
         ge=0.2,

@@ -15,6 +15,8 @@ from pinchpoint.snapshot import (
     HostReading,
     Placement,
     ProbeReading,
+    ProbeSkip,
+    ProbeSpend,
     ProbeTotals,
     Reason,
     Snapshot,
@@ -22,6 +24,8 @@ from pinchpoint.snapshot import (
 )
 from pinchpoint.sources.discovery import Found
 from pinchpoint.sources.pods import PodDevice, PodsReading, attribute
+from pinchpoint.sources.probe.spend.amount import NANO, Spent
+from pinchpoint.sources.probe.spend.book import Left
 from pinchpoint.sources.process import Looked
 
 HOST_STALE_INTERVALS = 3
@@ -104,9 +108,31 @@ class Board:
         # A probe's and the host's own time is when they began.
         self._measured(f"probe/{reading.target}", reading.at + duration, duration, succeeded=reading.outcome == "ok")
 
-    def skip_probe(self, target: str, cause: str) -> None:
+    def skip_probe(self, target: str, cause: ProbeSkip) -> None:
         if target in self._totals:
             self._totals[target] = self._totals[target].skipped(cause)
+
+    def expect_spending(self, target: str, *, priced: bool) -> None:
+        """Says that a target's probes cost money, and whether it is known how much."""
+        before = self._totals[target].spend or ProbeSpend()
+        money = (before.usd_total or 0.0) if priced else None
+        self._totals[target] = replace(self._totals[target], spend=replace(before, usd_total=money))
+
+    def pay_for_probe(self, target: str, spent: Spent) -> None:
+        if target in self._totals and (spend := self._totals[target].spend):
+            self._totals[target] = replace(self._totals[target], spend=spend.paid(spent.tokens, spent.usd))
+
+    def put_budget(self, target: str, left: Left | None) -> None:
+        """``None``: nobody knows."""
+        if target in self._totals and (spend := self._totals[target].spend):
+            left = left or Left()
+            usd = {period: nano_usd / NANO for period, nano_usd in left.nano_usd.items()}
+            spend = replace(spend, remaining_tokens=left.tokens, remaining_usd=usd)
+            self._totals[target] = replace(self._totals[target], spend=spend)
+
+    def put_liveness(self, target: str, *, up: bool) -> None:
+        if target in self._totals:
+            self._totals[target] = replace(self._totals[target], endpoint_up=up)
 
     def put_host(self, reading: HostReading, duration: float) -> None:
         self._host = reading

@@ -38,7 +38,7 @@ class ProcessLook:
         """Looks, or no longer looks, as ``settings`` say."""
         self._enabled, self._deadline_seconds = settings.processes.enabled, settings.processes.deadline_seconds
         if self._enabled:
-            self._scheduler.every(JOB, settings.processes.interval_seconds, self._periodic)
+            self._scheduler.every(JOB, settings.processes.interval_seconds, self._periodic, first_run_at_once=True)
         else:
             self._scheduler.cancel(JOB)
             self._board.put_processes(None, self._clock())

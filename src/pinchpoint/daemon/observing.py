@@ -18,14 +18,13 @@ from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.finding import AGAIN, QUESTIONS, Discoverer, engine_described
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.looking import ProcessLook
+from pinchpoint.daemon.probing import Probing
 from pinchpoint.scheduler import Scheduler
-from pinchpoint.snapshot import EngineTarget, HostReading, ProbeOutcome
+from pinchpoint.snapshot import EngineTarget, HostReading
 from pinchpoint.sources.discovery import Ground, LoopbackFinder
 from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings
 from pinchpoint.sources.http import HttpClient
 from pinchpoint.sources.pods import PodSource
-from pinchpoint.sources.probe import Prober
-from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +33,7 @@ AT_ONCE = 16
 
 
 class Observer:
-    """The jobs of engines, probes, host, pods and discovery."""
+    """The jobs of engines, host, pods and discovery, and, by ``Probing``, those of probes."""
 
     def __init__(
         self,
@@ -48,13 +47,12 @@ class Observer:
         self._scheduler = scheduler
         self._board = board
         self._read_host_now = read_host
-        self._lag = lag
+        self._probing = Probing(scheduler, board, lag, clock)
         self._clock = clock
         self._own_ports = own_ports
         self._client = HttpClient()
         self._named: tuple[EngineTarget, ...] = ()  # by the configuration
         self._scrapers: dict[str, EngineScraper] = {}
-        self._probers: dict[str, tuple[ProbeTargetSettings, Prober]] = {}
         self._pods: PodSource | None = None
         self._discoverer = self._new_discoverer()
         self._look = ProcessLook(scheduler, board, clock)
@@ -69,7 +67,7 @@ class Observer:
         before, self._settings = self._settings, settings
         self._discoverer.follow(settings)
         self._follow_engines(settings, anew=before is not None and _pace(before) != _pace(settings))
-        gone = self._follow_probes(settings)
+        gone = self._probing.follow(settings)
         if settings.host.enabled:
             self._scheduler.every("host", settings.host.interval_seconds, self._read_host, first_run_at_once=True)
         else:
@@ -103,16 +101,14 @@ class Observer:
             self._scheduler.every("pods", settings.pods.interval_seconds, run, first_run_at_once=True)
 
     def abandon_probes(self) -> None:
-        """Cancels probes under way: a generation may take a minute, and nobody waits for its result any more."""
-        for name in self._probers:
-            self._scheduler.cancel(f"probe/{name}")
+        """Cancels probes under way: nobody waits for their results any more."""
+        self._probing.abandon()
 
     async def close(self) -> None:
         """Ends every connection. The jobs are the scheduler's to end, before."""
         self._discoverer.end()
         self._look.end()
-        for _, prober in self._probers.values():
-            await prober.close()
+        await self._probing.close()
         await self._client.close()
 
     def _follow_engines(self, settings: Settings, *, anew: bool) -> None:
@@ -145,35 +141,6 @@ class Observer:
         self._scheduler.every(
             f"engine/{target.engine}", interval, scrape, offset_seconds=offset, first_run_at_once=at_once
         )
-
-    def _follow_probes(self, settings: Settings) -> list[Prober]:
-        """Returns the probers that are no longer wanted, for their connections to be closed."""
-        gone: list[Prober] = []
-        wanted = {target.name: target for target in settings.probes.targets}
-        for name, (configured, prober) in tuple(self._probers.items()):
-            if wanted.get(name) != configured:
-                self._scheduler.cancel(f"probe/{name}")
-                del self._probers[name]
-                gone.append(prober)
-        self._board.expect_probes((target.name, target.placement) for target in wanted.values())
-        for name, target in wanted.items():
-            if name not in self._probers:
-                prober = Prober(target, self._clock, loop_lag=self._lag.since)
-                self._probers[name] = (target, prober)
-                self._scheduler.every(
-                    f"probe/{name}",
-                    target.interval_seconds,
-                    partial(self._probe, prober),
-                    first_run_at_once=True,
-                    on_skip=partial(self._board.skip_probe, name, "overlap"),
-                )
-        return gone
-
-    async def _probe(self, prober: Prober) -> None:
-        started = self._clock()
-        reading = await prober.probe()
-        if reading.outcome is not ProbeOutcome.CANCELLED:
-            self._board.put_probe(reading, self._clock() - started)
 
     async def _read_host(self) -> None:
         started = self._clock()

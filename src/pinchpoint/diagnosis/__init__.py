@@ -8,6 +8,7 @@ Is not: a source (no I/O, no clock, no chance), a judge of capacity or alerts (o
 
 from pinchpoint.diagnosis.decide import diagnose
 from pinchpoint.diagnosis.hysteresis import settle, tally
+from pinchpoint.diagnosis.memory import Memory
 from pinchpoint.diagnosis.signals import Signals, signals_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.timeline import Interval, RecordingVerdict, judge_recording
@@ -20,6 +21,7 @@ __all__ = [
     "Diagnosis",
     "Evidence",
     "Interval",
+    "Memory",
     "RecordingVerdict",
     "Settled",
     "Signals",

@@ -1,8 +1,10 @@
 """From a window to one class: gates first, then the best score, else an honest unknown."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pinchpoint.diagnosis.judgement import Judgement, ramp
+from pinchpoint.diagnosis.memory import Memory
 from pinchpoint.diagnosis.rules import AT_ONCE, BY_PROBES, OVER_TIME, unknown
 from pinchpoint.diagnosis.signals import Signals, signals_of
 from pinchpoint.diagnosis.thresholds import Thresholds
@@ -13,13 +15,29 @@ from pinchpoint.snapshot import Window
 _SEEN = (Bottleneck.NO_DATA, Bottleneck.SLEEPING, Bottleneck.IDLE, Bottleneck.STALLED)
 
 
-def diagnose(window: Window, engine: str, now: float, thresholds: Thresholds) -> Diagnosis:
-    """Names the bottleneck of one engine at ``now`` (same clock as the window).
+def diagnose(
+    window: Window, engine: str, now: float, thresholds: Thresholds, memory: Memory | None = None
+) -> Diagnosis:
+    """Names the bottleneck of one engine at ``now`` (same clock as the window); with a memory sooner, and the same.
 
     Hardware, freshness and sleep come first and need one tick. Then idle, stalled and healthy settle the matter in
     this order; otherwise the class with the highest score is named, if it reaches ``name_score``. Raises on no reading.
     """
-    signals = signals_of(window, engine, now, thresholds)
+    if memory is None:
+        return _judged(engine, signals_of(window, engine, now, thresholds), now, thresholds)
+    assert memory.thresholds is thresholds
+    signals = signals_of(window, engine, now, thresholds, memory.measured)
+    if not signals.load.scrapes:  # how long it was not seen is part of the verdict
+        return _judged(engine, signals, now, thresholds)
+    before = memory.judged(engine, signals)
+    if before is not None and signals.age_seconds is not None:
+        return replace(before, at=now, signals={**before.signals, "age_seconds": signals.age_seconds})
+    diagnosis = _judged(engine, signals, now, thresholds)
+    memory.keep(engine, signals, diagnosis)
+    return diagnosis
+
+
+def _judged(engine: str, signals: Signals, now: float, thresholds: Thresholds) -> Diagnosis:
     over_time = OVER_TIME if signals.probed is None else BY_PROBES
     rules = AT_ONCE if signals.load.scrapes < thresholds.min_scrapes else (*AT_ONCE, *over_time)
     weighed = [rule(signals, thresholds) for rule in rules]

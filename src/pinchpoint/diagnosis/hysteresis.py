@@ -1,6 +1,6 @@
 """What is shown: a class that has lasted, not the class of the moment."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pinchpoint.diagnosis.thresholds import Thresholds
@@ -46,11 +46,14 @@ def settle(previous: Settled | None, diagnosis: Diagnosis, thresholds: Threshold
 
 
 def tally(
-    class_seconds: Mapping[tuple[str, Bottleneck], float], settled: Settled, elapsed: float
+    class_seconds: Mapping[tuple[str, Bottleneck], float], every: Iterable[Settled], elapsed: float
 ) -> Mapping[tuple[str, Bottleneck], float]:
-    """``class_seconds`` with ``elapsed`` more seconds in the class that is shown now."""
-    key = (settled.diagnosis.engine, settled.diagnosis.bottleneck)
-    return {**class_seconds, key: class_seconds.get(key, 0.0) + max(0.0, elapsed)}
+    """``class_seconds`` with ``elapsed`` more seconds in the class that is shown now of each engine."""
+    told = dict(class_seconds)
+    for settled in every:
+        key = (settled.diagnosis.engine, settled.diagnosis.bottleneck)
+        told[key] = told.get(key, 0.0) + max(0.0, elapsed)
+    return told
 
 
 def _hold(held: Bottleneck, seen: Bottleneck, thresholds: Thresholds) -> float:

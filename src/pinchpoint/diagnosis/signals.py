@@ -1,5 +1,6 @@
 """Everything a rule may look at, measured once per verdict."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from math import inf
 
@@ -23,7 +24,7 @@ class Signals:
     count: what was before a restart says nothing about now.
     """
 
-    age_seconds: float | None = None
+    age_seconds: float | None = field(default=None, compare=False)  # grows with every tick
     absence: Absence | None = None
     awake: bool | None = None
     running_lag_seconds: float = 0.0  # how long the count of running requests may outlast them
@@ -75,20 +76,58 @@ class Signals:
         return found
 
 
-def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds) -> Signals:
-    """Measures one engine. An engine that is absent or stale has no load and no latency, but its GPUs are looked at."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What is a function of the scrapes alone."""
+
+    epoch: tuple[EngineReading, ...]
+    readings: tuple[EngineReading, ...]
+    load: Load
+    latency: Latency
+    model_flops_utilization_ratio: float | None
+    inferred_max_num_seqs: float | None
+    unmeasured: bool
+
+
+Scrapes = tuple[EngineReading, ...]
+Measure = Callable[[str, Scrapes, Scrapes, Thresholds], Measured]
+
+
+def measured(_engine: str, epoch: Scrapes, readings: Scrapes, thresholds: Thresholds) -> Measured:
+    """Measures ``readings``, the newest scrapes of ``epoch``: all that is remembered since the last restart."""
+    load = load_of(readings, thresholds)
+    told = readings[-1].facts.max_num_seqs
+    return Measured(
+        epoch=epoch,
+        readings=readings,
+        load=load,
+        latency=latency_of(readings, thresholds),
+        model_flops_utilization_ratio=_flops_utilization(readings[-1], load),
+        # From the whole epoch: a limit does not change, and a longer look contradicts sooner.
+        inferred_max_num_seqs=None if told else inferred_max_num_seqs(epoch, thresholds),
+        unmeasured=is_unmeasured(readings),
+    )
+
+
+def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, measure: Measure = measured) -> Signals:
+    """Measures one engine. An engine that is absent or stale has no load and no latency, but its GPUs are looked at.
+
+    ``measure`` may remember what it said of the same scrapes.
+    """
     latest = window.latest
     if latest is None:
         return Signals()
     every = window.engine(engine)
-    recent = window.last(thresholds.window_seconds).snapshots
-    devices = devices_of(recent, engine, every[-1].gpus if every else ())
+    declared = every[-1].gpus if every else ()
+    owner = bool(declared) or latest.engine_names() == (engine,)
+    recent = window.last(thresholds.window_seconds).snapshots if owner else ()
+    devices = devices_of(recent, engine, declared)
     current = latest.engine(engine)
     if current is None or now - current.at > thresholds.stale_seconds:
         age = now - every[-1].at if every else None
         return Signals(age_seconds=age, absence=latest.absence(f"engine/{engine}"), devices=devices)
     readings = _of_one_epoch(every, latest.at - thresholds.window_seconds, thresholds.min_scrapes)
-    load = load_of(readings, thresholds)
+    found = measure(engine, _of_one_epoch(every, -inf, 0), readings, thresholds)
     probes = window.probes_of(engine)
     return Signals(
         age_seconds=now - current.at,
@@ -99,14 +138,14 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds) 
         valueless=current.unavailable.get("requests_running") is Reason.STARTING,
         own_probes=float(sum(_ended(probe) >= readings[0].at for probe in probes)) if probes else None,
         own_probe_targets=float(len({probe.target for probe in probes})) if probes else None,
-        model_flops_utilization_ratio=_flops_utilization(current, load),
-        inferred_max_num_seqs=_inferred_slots(every, thresholds) if not current.facts.max_num_seqs else None,
+        model_flops_utilization_ratio=found.model_flops_utilization_ratio,
+        inferred_max_num_seqs=found.inferred_max_num_seqs,
         facts=current.facts,
         slo=current.slo,
-        load=load,
-        latency=latency_of(readings, thresholds),
+        load=found.load,
+        latency=found.latency,
         devices=devices,
-        probed=probed_of(window, engine, current.gpus, thresholds) if is_unmeasured(readings) else None,
+        probed=probed_of(window, engine, current.gpus, thresholds) if found.unmeasured else None,
     )
 
 
@@ -118,11 +157,6 @@ def _of_one_epoch(every: tuple[EngineReading, ...], oldest: float, at_least: int
             break
         chosen.append(reading)
     return tuple(reversed(chosen))
-
-
-def _inferred_slots(every: tuple[EngineReading, ...], thresholds: Thresholds) -> float | None:
-    """From all that is remembered of this epoch: a limit does not change, and a longer look contradicts sooner."""
-    return inferred_max_num_seqs(_of_one_epoch(every, -inf, 0), thresholds)
 
 
 def _ended(probe: ProbeReading) -> float:

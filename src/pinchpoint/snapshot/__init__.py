@@ -17,8 +17,8 @@ from pinchpoint.snapshot.histogram import Histogram, Quantile
 from pinchpoint.snapshot.host import HostReading
 from pinchpoint.snapshot.nvml_calls import NvmlCall, NvmlCalls, StuckCall
 from pinchpoint.snapshot.ownership import gpus_of_process_tree
-from pinchpoint.snapshot.probe import Placement, ProbeLiveness, ProbeOutcome, ProbeReading
-from pinchpoint.snapshot.probe_totals import ProbeTotals
+from pinchpoint.snapshot.probe import Placement, ProbeLiveness, ProbeOutcome, ProbeReading, ProbeSkip
+from pinchpoint.snapshot.probe_totals import ProbeSpend, ProbeTotals
 from pinchpoint.snapshot.replica import ReplicaReading
 from pinchpoint.snapshot.self_report import DiscoveryReport, JobReport, SelfReport, SourceReport
 from pinchpoint.snapshot.target import EngineTarget, HttpAccess
@@ -51,6 +51,8 @@ __all__ = [
     "ProbeLiveness",
     "ProbeOutcome",
     "ProbeReading",
+    "ProbeSkip",
+    "ProbeSpend",
     "ProbeTotals",
     "Quantile",
     "Reason",

@@ -49,6 +49,18 @@ class ProbeOutcome(StrEnum):
     INTERNAL = "internal"
 
 
+class ProbeSkip(StrEnum):
+    """Why a probe that was due was not sent. A label value: the set is closed."""
+
+    OVERLAP = "overlap"  # the one before was still going
+    TOO_SOON = "too_soon"  # after a restart, or by another process with the same ledger
+    BUDGET = "budget"  # a cap leaves no room for the worst that it can cost
+    BACKOFF = "backoff"  # the server is busy, or has said when to come again
+    AUTH_STOP = "auth_stop"  # the key is refused: once an hour until that is mended
+    QUOTA_STOP = "quota_stop"  # the account is empty: likewise
+    LEDGER = "ledger"  # what it costs can't be written down
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeReading:
     """One synthetic request, judged.
@@ -81,6 +93,7 @@ class ProbeReading:
     connection: str | None = None  # new or reused
     http_status: int | None = None
     retry_after_seconds: float | None = None  # how long the server asks to be left alone, at most an hour
+    resent: bool = False  # an idle connection was closed in its face, so it was sent twice and may be billed twice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,19 +24,46 @@ def _observe(into: Histogram | None, bounds: tuple[float, ...], value: float | N
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeSpend:
+    """What a hosted target's probes have cost since the daemon started, and what is left of their caps.
+
+    ``usd_total`` is ``None`` where the operator gave no price. ``remaining_…`` by period, ``day`` and ``month`` of UTC;
+    one without a cap is not there, and none is while the ledger can't be read.
+    """
+
+    tokens_total: int = 0
+    usd_total: float | None = None
+    remaining_tokens: Mapping[str, int] = field(default_factory=dict)
+    remaining_usd: Mapping[str, float] = field(default_factory=dict)
+
+    def paid(self, tokens: int, usd: float | None) -> ProbeSpend:
+        """With one more bill."""
+        money = None if usd is None or self.usd_total is None else self.usd_total + usd
+        return replace(self, tokens_total=self.tokens_total + tokens, usd_total=money)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeTotals:
-    """Totals of one target since the daemon started. ``failures_total`` holds only the reasons that have happened."""
+    """Totals of one target since the daemon started. ``failures_total`` holds only the reasons that have happened.
+
+    ``spend`` is ``None`` for a local target, which costs nothing; ``endpoint_up`` is whether the API answered the last
+    free request, ``None`` where none is sent.
+    """
 
     target: str
     placement: Placement
     requests_total: int = 0
+    consecutive_failures: int = 0  # up to the last probe
+    last_failure: ProbeOutcome | None = None  # why the last probe failed; None where it did not
     failures_total: Mapping[ProbeOutcome, int] = field(default_factory=dict)
-    skipped_total: Mapping[str, int] = field(default_factory=dict)  # by cause: overlap
+    skipped_total: Mapping[str, int] = field(default_factory=dict)  # by ProbeSkip
     tokens_total: Mapping[str, int] = field(default_factory=dict)  # by kind: prompt, completion, cached
     ttft_seconds: Histogram | None = None
     tpot_seconds: Histogram | None = None
     duration_seconds: Histogram | None = None
     phase_seconds: Mapping[str, Histogram] = field(default_factory=dict)
+    spend: ProbeSpend | None = None
+    endpoint_up: bool | None = None
 
     def after(self, reading: ProbeReading) -> ProbeTotals:
         """These totals with one more probe. Latencies count only where the probe defined them."""
@@ -57,6 +84,8 @@ class ProbeTotals:
         return replace(
             self,
             requests_total=self.requests_total + 1,
+            consecutive_failures=self.consecutive_failures + 1 if failed else 0,
+            last_failure=reading.outcome if failed else None,
             failures_total=failures,
             tokens_total=tokens,
             ttft_seconds=_observe(self.ttft_seconds, TTFT_BOUNDS, reading.ttft_seconds),

@@ -1,6 +1,6 @@
 """Everything known at one tick."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pinchpoint.snapshot.absence import Absence
@@ -62,6 +62,14 @@ class Snapshot:
     def probes_of(self, engine: str) -> tuple[ProbeReading, ...]:
         """The latest probe of each target that is said to lead to this engine."""
         return self._probes.get(engine, ())
+
+    def engines_by_name(self) -> Mapping[str, EngineReading]:
+        """The engines that were read."""
+        return self._engines
+
+    def probed_engines(self) -> Iterable[str]:
+        """The engines that a probe of this tick is said to lead to."""
+        return self._probes
 
     def engine_names(self) -> tuple[str, ...]:
         """Every engine of this tick, read or absent, in name order."""

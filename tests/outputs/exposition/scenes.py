@@ -26,6 +26,7 @@ from pinchpoint.snapshot import (
     Placement,
     ProbeOutcome,
     ProbeReading,
+    ProbeSpend,
     ProbeTotals,
     Reason,
     ReplicaReading,
@@ -91,7 +92,7 @@ def engine(name: str = "chat", replicas: int = 1, **given) -> EngineReading:
         )
         for n in range(replicas)
     )
-    facts = EngineFacts(version="0.11.0", model="llama", max_num_seqs=64)
+    facts = EngineFacts(version="0.11.0", model="llama", max_num_seqs=64, origins={"max_num_seqs": "config"})
     frontend = filled(
         FrontendReading,
         lora_adapters_max=4.0,
@@ -127,6 +128,9 @@ def full_scene(gpus: int = 2, engines: int = 1, replicas: int = 1) -> Scene:
     names = [f"chat{n or ''}" for n in range(engines)]
     totals = tuple(ProbeTotals(target=p.target, placement=p.placement).after(p) for p in probes())
     totals = tuple(replace(t, tokens_total={"prompt": 9}, phase_seconds={"connect": HISTOGRAM}) for t in totals)
+    spend = ProbeSpend(tokens_total=90, usd_total=0.01, remaining_tokens={"day": 5}, remaining_usd={"month": 1.5})
+    totals = (totals[0], replace(totals[1], spend=spend, endpoint_up=True))
+    totals = (totals[0], replace(totals[1], consecutive_failures=3, last_failure=ProbeOutcome.DNS))
     snapshot = Snapshot(
         at=100.0,
         gpus=(*(gpu(n) for n in range(gpus)), lost_gpu(gpus)),

@@ -10,10 +10,11 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 from structlog.testing import capture_logs
 
+from pinchpoint.diagnosis.verdict import Bottleneck
 from pinchpoint.outputs.catalog import CATALOG, Kind, Metric
 from pinchpoint.outputs.exposition import Renderer
 from pinchpoint.snapshot import Absence, Histogram, ProbeOutcome, Reason
-from tests.outputs.exposition.scenes import HISTOGRAM, empty_scene, engine, full_scene, gpu
+from tests.outputs.exposition.scenes import HISTOGRAM, empty_scene, engine, full_scene, gpu, settled
 
 
 def samples(families) -> list[tuple[str, tuple[tuple[str, str], ...], float]]:
@@ -269,3 +270,33 @@ def test_why_a_field_of_an_engine_is_not_known_is_told_beside_its_other_series()
     assert of("pinchpoint_metric_unavailable", text)[
         ("engine_estimated_flops_per_gpu_total", "not_enabled", "engine/chat")
     ]
+
+
+CHANGES = (
+    lambda scene: scene,
+    lambda scene: replace(scene, snapshot=replace(scene.snapshot, engines=moved(scene.snapshot.engines))),
+    lambda scene: replace(scene, snapshot=replace(scene.snapshot, engines=scene.snapshot.engines[1:])),
+    lambda scene: replace(scene, snapshot=replace(scene.snapshot, engines=(engine("chat"), engine("chat")))),
+    lambda scene: replace(
+        scene, snapshot=replace(scene.snapshot, engines=(engine("x" * 300), engine("x" * 299 + "y")))
+    ),
+    lambda scene: replace(scene, snapshot=replace(scene.snapshot, engines=(engine("100 % %s"), engine("chat", 2)))),
+    lambda scene: replace(scene, verdicts={**scene.verdicts, "chat": settled("chat", Bottleneck.COMPUTE)}),
+    lambda scene: replace(scene, class_seconds={key: n + 1 for key, n in scene.class_seconds.items()}),
+    lambda scene: replace(scene, class_seconds={}, verdicts={}, scaling={}),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(CHANGES), max_size=6))
+def test_whatever_was_rendered_before_a_scene_is_rendered_as_by_a_new_renderer(changes):
+    kept, scene = Renderer(), full_scene(engines=2)
+    for change in changes:
+        scene = change(scene)
+        ours_alone = [
+            [line for line in body.plain.splitlines() if line.startswith(b"pinchpoint_")]
+            for renderer in (kept, Renderer())
+            for body in renderer.render(scene)
+        ]
+        assert ours_alone[0] == ours_alone[1] == ours_alone[2] == ours_alone[3]
+        assert len(ours_alone[0]) == len({line.rpartition(b" ")[0] for line in ours_alone[0]})

@@ -99,6 +99,26 @@ def test_how_gpus_are_connected_is_known_later_and_recorded_then(tmp_path):
     assert read_recording(tmp_path / "r").snapshots[0].links == second.links != ()
 
 
+def test_what_an_engines_process_says_is_known_later_and_recorded_then(tmp_path):
+    every = snapshots(3)
+    before, after = every[0].engines[0], every[2].engines[0]
+    unknown = replace(before, facts=replace(before.facts, max_num_seqs=None, origins={}), gpus=())
+    known = replace(after, facts=replace(after.facts, max_num_seqs=24), gpus=("0",))
+    gone = replace(after, at=every[2].at + 1, gpus=())
+    record(
+        tmp_path / "r",
+        [
+            replace(every[0], engines=(unknown,)),
+            replace(every[2], engines=(known,)),
+            replace(every[2], at=every[2].at + 1, engines=(gone,)),
+        ],
+    )
+    recording = read_recording(tmp_path / "r")
+    assert recording.facts.max_num_seqs == 24
+    assert recording.facts.origins == after.facts.origins
+    assert recording.snapshots[0].engine("chat").gpus == ("0",)
+
+
 def test_one_snapshot_per_step_however_often_it_ticks(tmp_path):
     record(tmp_path / "r", snapshots(21, step=1.0), step_seconds=5.0)
     recording = read_recording(tmp_path / "r")

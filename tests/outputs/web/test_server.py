@@ -4,14 +4,21 @@ import asyncio
 import gzip
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from urllib.parse import urlencode
 
 import pytest
 from aiohttp import ClientSession, TCPConnector
+from prometheus_client import Metric
+from prometheus_client.openmetrics import parser as openmetrics_parser
+from prometheus_client.parser import text_string_to_metric_families
 
+from pinchpoint.outputs.exposition import Renderer
 from pinchpoint.outputs.published import OPENMETRICS, TEXT, Published, Rendered
 from pinchpoint.outputs.web import ListenError, WebServer, WebSettings, endpoints
+from tests.outputs.exposition import scenes as exposition_scenes
 from tests.outputs.web import scenes
 
 
@@ -193,14 +200,58 @@ async def test_reload_is_off_unless_allowed_and_the_answer_names_the_flag() -> N
         assert "probes[0].url: no host" in await answer.text()
 
 
+JSON = {"Accept": "application/json"}
+
+
 async def test_the_last_result_of_a_target_is_served_and_an_unknown_target_is_404() -> None:
     async with serving(scenes.published(scenes.full_node(time.time()))) as (client, _):
-        result = await (await client.get("/probe?target=backup")).json()
+        result = await (await client.get("/probe?target=backup", headers=JSON)).json()
         assert (result["outcome"], result["placement"], result["ttft_seconds"]) == ("auth", "hosted", None)
         unknown = await client.get("/probe?target=http://169.254.169.254/")
         assert unknown.status == 404
         assert "backup, chat-local, openai" in await unknown.text()
         assert (await client.get("/probe")).status == 400
+
+
+@pytest.mark.parametrize("target", ["hosted", 'a "b" \\ c\n'])
+async def test_a_target_is_scraped_alone_in_either_format_with_what_the_whole_says_of_it(target: str) -> None:
+    scene = exposition_scenes.full_scene()
+    shown = scene.snapshot
+    probes = tuple(replace(p, target=target) if p.target == "hosted" else p for p in shown.probes)
+    totals = tuple(replace(t, target=target) if t.target == "hosted" else t for t in shown.probe_totals)
+    snapshot = replace(shown, probes=probes, probe_totals=totals)
+    scene = replace(scene, snapshot=snapshot, unix_offset_seconds=time.time() - snapshot.at)
+    text, openmetrics = Renderer().render(scene)
+    path, plain = f"/probe?{urlencode({'target': target})}", {"Accept-Encoding": "identity"}
+    async with serving(Published(scene, text, openmetrics)) as (client, _):
+        alone = await (await client.get(path, headers=plain)).text()
+        assert samples(text_string_to_metric_families(alone)) == {
+            sample
+            for sample in samples(text_string_to_metric_families(text.plain.decode()))
+            if "probe_" in sample[0] and ("target", target.replace("\n", "")) in sample[1]
+        }
+        assert "pinchpoint_probe_spend_usd_total" in alone
+        answer = await client.get(path, headers={**plain, "Accept": "application/openmetrics-text;version=1.0.0"})
+        assert answer.headers["Content-Type"] == OPENMETRICS
+        strict = openmetrics_parser.text_string_to_metric_families(await answer.text())
+        assert {name for name, *_ in samples(strict)} == {
+            name for name, *_ in samples(text_string_to_metric_families(alone))
+        }
+
+
+def samples(families: Iterable[Metric]) -> set[tuple[str, frozenset[tuple[str, str]], float]]:
+    return {(s.name, frozenset(s.labels.items()), s.value) for family in families for s in family.samples}
+
+
+async def test_a_target_that_was_not_probed_yet_has_its_counters_and_no_result() -> None:
+    scene = exposition_scenes.full_scene()
+    snapshot = replace(scene.snapshot, probes=())
+    scene = replace(scene, snapshot=snapshot, unix_offset_seconds=time.time() - snapshot.at)
+    async with serving(Published(scene, *Renderer().render(scene))) as (client, _):
+        body = await (await client.get("/probe?target=chat", headers={"Accept-Encoding": "identity"})).text()
+        assert "pinchpoint_probe_requests_total" in body
+        assert "pinchpoint_probe_up" not in body
+        assert (await client.get("/probe?target=chat", headers=JSON)).status == 503
 
 
 async def test_the_page_is_rendered_once_per_tick_however_many_ask(monkeypatch: pytest.MonkeyPatch) -> None:

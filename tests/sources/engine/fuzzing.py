@@ -1,7 +1,8 @@
 """Bodies that no engine should send: real expositions with bytes changed, lines moved, tokens sown, and plain noise.
 
 A program: reads INPUTS of them from SEED on, within a limit of memory, and prints a JSON line per round. It ends with
-an error, and keeps the body, when anything but ``SourceError`` escapes or one body takes seconds.
+an error that shows the body when anything but ``SourceError`` escapes, when one body takes seconds, or when what is
+remembered of a body changes what the next one says.
 """
 
 import contextlib
@@ -16,14 +17,16 @@ from pathlib import Path
 
 import psutil
 
-from pinchpoint.snapshot import EngineTarget
+from pinchpoint.snapshot import EngineReading, EngineTarget, Reason
 from pinchpoint.sources.engine import EpochTracker, reading_from_body
+from pinchpoint.sources.engine.recall import Recall
 from pinchpoint.sources.http import SourceError
 
 DATA = Path(__file__).parents[2] / "data"
 HANG_SECONDS = 10  # a whole real body takes milliseconds
 MEMORY_BYTES = 2 * 2**30
 ROUNDS = 10
+TARGET = EngineTarget(engine="fuzzed", url="http://127.0.0.1:1")
 CONTENT_TYPES = (
     None,
     "text/plain; version=0.0.4",
@@ -99,20 +102,32 @@ def _hang_is_an_error() -> Iterator[None]:
         signal.alarm(0)
 
 
+def _outcome(sent: bytes, content_type: str | None, number: int, recall: Recall | None) -> EngineReading | Reason:
+    try:
+        return reading_from_body(TARGET, sent, content_type, float(number), recall)
+    except SourceError as error:
+        return error.reason
+
+
 def main(inputs: int, seed: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     real, outcomes = corpus(), Counter[str]()
-    target = EngineTarget(engine="fuzzed", url="http://127.0.0.1:1")
-    epochs = EpochTracker()
+    epochs, recall = EpochTracker(), Recall()
     for number in range(inputs):
         chance = random.Random(seed + number)
         sent, content_type = body(chance, real), chance.choice(CONTENT_TYPES)
         try:
             with _hang_is_an_error():
-                epochs.stamp(reading_from_body(target, sent, content_type, float(number)))
-            outcomes["reading"] += 1
-        except SourceError as error:
-            outcomes[error.reason] += 1
+                outcome = _outcome(sent, content_type, number, None)
+                if isinstance(outcome, EngineReading):
+                    epochs.stamp(outcome)
+                if chance.random() < 0.25:  # what is remembered of one body must not change what the next says
+                    _outcome(sent, content_type, number, recall)
+                    sent = bytes(
+                        chance.choice(b"0123456789") if chance.random() < 0.3 and 48 <= c < 58 else c for c in sent
+                    )
+                    assert _outcome(sent, content_type, number, recall) == _outcome(sent, content_type, number, None)
+            outcomes["reading" if isinstance(outcome, EngineReading) else outcome] += 1
         except BaseException:
             print(f"seed {seed + number}, {content_type!r}: {sent[:2000]!r}", file=sys.stderr)
             raise

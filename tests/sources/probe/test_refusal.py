@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from pinchpoint.snapshot import ProbeOutcome
 from pinchpoint.sources.probe.error_body import error_facts
 from pinchpoint.sources.probe.refusal import of_answer, of_error, stream_not_allowed
-from pinchpoint.sources.probe.remedy import REMEDY
 
 REAL = Path(__file__).parents[2] / "data" / "vllm-real" / "errors"
 
@@ -173,11 +172,3 @@ def test_a_body_that_nests_without_end_is_survived():
 @pytest.mark.parametrize("message", ["{", "} {", "see {x}", "{" * 50])
 def test_a_message_with_stray_braces_stays_as_it_is(message: str):
     assert error_facts({"error": {"message": message}}).message == message
-
-
-def test_every_outcome_has_a_remedy_of_one_line():
-    silent = {ProbeOutcome.OK, ProbeOutcome.CANCELLED}
-    assert set(REMEDY) == set(ProbeOutcome)
-    for outcome, line in REMEDY.items():
-        assert bool(line) is (outcome not in silent)
-        assert "\n" not in line

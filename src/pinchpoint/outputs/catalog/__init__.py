@@ -13,7 +13,7 @@ from pinchpoint.outputs.catalog.gpu import GPU_METRICS
 from pinchpoint.outputs.catalog.gpu_health import GPU_HEALTH_METRICS
 from pinchpoint.outputs.catalog.gpu_parts import GPU_PARTS_METRICS
 from pinchpoint.outputs.catalog.host import HOST_METRICS
-from pinchpoint.outputs.catalog.metric import PREFIX, Kind, Metric, Sample
+from pinchpoint.outputs.catalog.metric import PREFIX, Each, Kind, Metric, Sample
 from pinchpoint.outputs.catalog.nvml import NVML_METRICS
 from pinchpoint.outputs.catalog.own import OWN_METRICS
 from pinchpoint.outputs.catalog.probe import PROBE_METRICS
@@ -33,4 +33,4 @@ CATALOG: tuple[Metric, ...] = (
     *HOST_METRICS,
 )
 
-__all__ = ["CATALOG", "PREFIX", "Kind", "Metric", "Sample"]
+__all__ = ["CATALOG", "PREFIX", "Each", "Kind", "Metric", "Sample"]

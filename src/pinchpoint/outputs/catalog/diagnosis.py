@@ -1,10 +1,14 @@
 """The diagnosis family: the class of each engine's bottleneck, and what speaks for it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
-from pinchpoint.diagnosis.verdict import CODES, Bottleneck, Settled
-from pinchpoint.outputs.catalog.metric import Kind, Metric, Sample, counter, gauge
+from pinchpoint.diagnosis.verdict import CODES, Advice, Bottleneck, Diagnosis, Settled
+from pinchpoint.outputs.catalog.metric import Each, Kind, Metric, Sample, counter, gauge
 from pinchpoint.outputs.scene import Scene
+
+T = TypeVar("T")
+_CLASSES = tuple(Bottleneck)  # an enumeration is slow to go through
 
 
 def _plain(name: str, text: str, value: Callable[[Scene, Settled], float]) -> Metric:
@@ -16,29 +20,40 @@ def _plain(name: str, text: str, value: Callable[[Scene, Settled], float]) -> Me
     return Metric(name=name, kind=Kind.GAUGE, help=text, labels=("engine",), read=read)
 
 
-def _classes(scene: Scene) -> Iterable[Sample]:
-    for engine, settled in scene.verdicts.items():
-        yield from (((engine, one), settled.diagnosis.bottleneck is one) for one in Bottleneck)
+def _of_verdict(part: Callable[[Diagnosis], T], samples: Callable[[str, T], Iterable[Sample]]) -> Each[tuple[str, T]]:
+    """Samples of a part of each engine's verdict, which most parts outlive."""
+
+    def parts(scene: Scene) -> Iterable[tuple[str, tuple[str, T]]]:
+        return ((engine, (engine, part(settled.diagnosis))) for engine, settled in scene.verdicts.items())
+
+    return Each(parts, lambda told: samples(*told))
 
 
-def _scores(scene: Scene) -> Iterable[Sample]:
-    for engine, settled in scene.verdicts.items():
-        yield from (((engine, one), score) for one, score in settled.diagnosis.scores.items())
+def _classes(engine: str, bottleneck: Bottleneck) -> Iterable[Sample]:
+    return (((engine, one), bottleneck is one) for one in _CLASSES)
 
 
-def _signals(scene: Scene) -> Iterable[Sample]:
-    for engine, settled in scene.verdicts.items():
-        yield from (((engine, signal), value) for signal, value in settled.diagnosis.signals.items())
+def _scores(engine: str, scores: Mapping[Bottleneck, float]) -> Iterable[Sample]:
+    return (((engine, one), score) for one, score in scores.items())
 
 
-def _advice(scene: Scene) -> Iterable[Sample]:
-    for engine, settled in scene.verdicts.items():
-        yield from (((engine, advice.action), 1) for advice in settled.diagnosis.advice)
+def _signals(engine: str, signals: Mapping[str, float]) -> Iterable[Sample]:
+    return (((engine, signal), value) for signal, value in signals.items())
 
 
-def _class_seconds(scene: Scene) -> Iterable[Sample]:
-    engines = sorted({engine for engine, _ in scene.class_seconds} | set(scene.verdicts))
-    return (((engine, one), scene.class_seconds.get((engine, one), 0)) for engine in engines for one in Bottleneck)
+def _advice(engine: str, every: tuple[Advice, ...]) -> Iterable[Sample]:
+    return (((engine, advice.action), 1) for advice in every)
+
+
+def _seconds(scene: Scene) -> Iterable[tuple[str, tuple[str, tuple[float, ...]]]]:
+    seconds = scene.class_seconds
+    for engine in sorted({engine for engine, _ in seconds} | set(scene.verdicts)):
+        yield engine, (engine, tuple(seconds.get((engine, one), 0.0) for one in _CLASSES))
+
+
+def _class_seconds(told: tuple[str, tuple[float, ...]]) -> Iterable[Sample]:
+    engine, seconds = told
+    return (((engine, one), number) for one, number in zip(_CLASSES, seconds, strict=True))
 
 
 def _more_gpus_help(scene: Scene) -> Iterable[Sample]:
@@ -49,7 +64,7 @@ DIAGNOSIS_METRICS = (
     gauge(
         "bottleneck",
         ("engine", "class"),
-        _classes,
+        _of_verdict(lambda diagnosis: diagnosis.bottleneck, _classes),
         "The engine's bottleneck: 1 for the class it is in, 0 for every other.",
     ),
     _plain(
@@ -67,20 +82,30 @@ DIAGNOSIS_METRICS = (
         "When the class began to hold, in Unix time.",
         lambda scene, settled: settled.since + scene.unix_offset_seconds,
     ),
-    gauge("bottleneck_score", ("engine", "class"), _scores, "How strongly each class that was weighed speaks, 0 to 1."),
+    gauge(
+        "bottleneck_score",
+        ("engine", "class"),
+        _of_verdict(lambda diagnosis: diagnosis.scores, _scores),
+        "How strongly each class that was weighed speaks, 0 to 1.",
+    ),
     counter(
         "bottleneck_class_seconds_total",
         ("engine", "class"),
-        _class_seconds,
+        Each(_seconds, _class_seconds),
         "Time that the engine has spent in each class since the daemon started.",
     ),
     gauge(
         "diagnosis_signal",
         ("engine", "signal"),
-        _signals,
+        _of_verdict(lambda diagnosis: diagnosis.signals, _signals),
         "What the diagnosis measured over its window, in the unit that the signal's name ends in.",
     ),
-    gauge("advice", ("engine", "action"), _advice, "1 for each lever that the diagnosis advises."),
+    gauge(
+        "advice",
+        ("engine", "action"),
+        _of_verdict(lambda diagnosis: diagnosis.advice, _advice),
+        "1 for each lever that the diagnosis advises.",
+    ),
     gauge(
         "more_gpus_help",
         ("engine",),

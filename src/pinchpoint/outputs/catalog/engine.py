@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from pinchpoint.outputs.catalog.engine_replica import by, plain
-from pinchpoint.outputs.catalog.metric import Kind, Metric, Sample, gauge, info
+from pinchpoint.outputs.catalog.engine_replica import by, engines, plain
+from pinchpoint.outputs.catalog.metric import Each, Kind, Metric, Sample, gauge, info
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.snapshot import EngineReading
 
@@ -23,9 +23,7 @@ _FACTS = (
 def _of_engine(name: str, text: str, value: Callable[[EngineReading], float | None]) -> Metric:
     """A number of each engine that was read."""
 
-    def read(scene: Scene) -> Iterable[Sample]:
-        return (((e.engine,), value(e)) for e in scene.snapshot.engines)
-
+    read = Each(engines, lambda e: (((e.engine,), value(e)),))
     return Metric(name=name, kind=Kind.GAUGE, help=text, labels=("engine",), read=read)
 
 
@@ -33,11 +31,10 @@ def _up(scene: Scene) -> Iterable[Sample]:
     return (((name,), scene.snapshot.engine(name) is not None) for name in scene.snapshot.engine_names())
 
 
-def _info(scene: Scene) -> Iterable[Sample]:
-    for e in scene.snapshot.engines:
-        facts = (getattr(e.facts, name) for name in _FACTS)
-        texts = ("" if fact is None else str(fact) for fact in facts)
-        yield (e.engine, e.facts.kind, e.facts.version or "", e.facts.model or "", e.url, *texts), 1
+def _info(e: EngineReading) -> Iterable[Sample]:
+    facts = (getattr(e.facts, name) for name in _FACTS)
+    texts = ("" if fact is None else str(fact) for fact in facts)
+    yield (e.engine, e.facts.kind, e.facts.version or "", e.facts.model or "", e.url, *texts), 1
 
 
 def _gpus(scene: Scene) -> Iterable[Sample]:
@@ -63,10 +60,9 @@ def _inferred_slots(scene: Scene, engine: str) -> float | None:
     return settled.diagnosis.signals.get("inferred_max_num_seqs") if settled else None
 
 
-def _slo(scene: Scene) -> Iterable[Sample]:
-    for e in scene.snapshot.engines:
-        yield (e.engine, "ttft"), e.slo.ttft_seconds
-        yield (e.engine, "tpot"), e.slo.tpot_seconds
+def _slo(e: EngineReading) -> Iterable[Sample]:
+    yield (e.engine, "ttft"), e.slo.ttft_seconds
+    yield (e.engine, "tpot"), e.slo.tpot_seconds
 
 
 ENGINE_METRICS = (
@@ -79,7 +75,7 @@ ENGINE_METRICS = (
     info(
         "engine_info",
         ("engine", "kind", "version", "model", "url", *_FACTS),
-        _info,
+        Each(engines, _info),
         "What the engine is and how it is configured; empty where unknown.",
     ),
     info(
@@ -125,7 +121,7 @@ ENGINE_METRICS = (
     gauge(
         "slo_threshold_seconds",
         ("engine", "signal"),
-        _slo,
+        Each(engines, _slo),
         "What the service promised: the latest acceptable ttft, and time per output token (tpot).",
     ),
 )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.snapshot import Histogram
@@ -24,6 +25,23 @@ TYPE_SUFFIX = {Kind.COUNTER: "_total", Kind.INFO: "_info"}
 # The label values in the order of ``Metric.labels``, and the value; ``None`` (not known) writes nothing.
 Sample = tuple[tuple[str, ...], float | Histogram | None]
 Read = Callable[[Scene], Iterable[Sample]]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Each(Generic[T]):
+    """A ``Read`` whose samples come thing by thing (engine by engine): what a thing gives depends on it alone.
+
+    ``things`` gives each with its name, the value of the first label. Whoever keeps what an equal thing gave the time
+    before need not ask for its ``samples`` again. Rows of the same ``things`` are kept together.
+    """
+
+    things: Callable[[Scene], Iterable[tuple[str, T]]]
+    samples: Callable[[T], Iterable[Sample]]
+
+    def __call__(self, scene: Scene) -> Iterable[Sample]:
+        for _, thing in self.things(scene):
+            yield from self.samples(thing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from pinchpoint.outputs.catalog.metric import Kind, Metric, Sample, gauge, info
+from pinchpoint.outputs.catalog.metric import Each, Kind, Metric, Sample, gauge, info
 from pinchpoint.outputs.scene import Scene
+from pinchpoint.snapshot import JobReport, Reason, SourceReport
 
 
 def _plain(field: str, text: str, name: str | None = None) -> Metric:
@@ -15,21 +16,25 @@ def _plain(field: str, text: str, name: str | None = None) -> Metric:
     return Metric(name=name or field, kind=Kind.GAUGE, help=text, labels=(), read=read)
 
 
+def _sources(scene: Scene) -> Iterable[tuple[str, SourceReport]]:
+    return ((s.source, s) for s in scene.self_report.sources)
+
+
+def _jobs(scene: Scene) -> Iterable[tuple[str, JobReport]]:
+    return ((j.job, j) for j in scene.self_report.jobs)
+
+
 def _source(field: str, text: str) -> Metric:
     """A number of each source: the report's field of the same name."""
 
-    def read(scene: Scene) -> Iterable[Sample]:
-        return (((s.source,), getattr(s, field)) for s in scene.self_report.sources)
-
+    read = Each(_sources, lambda s: (((s.source,), getattr(s, field)),))
     return Metric(name=f"source_{field}", kind=Kind.GAUGE, help=text, labels=("source",), read=read)
 
 
 def _job(field: str, text: str, kind: Kind = Kind.COUNTER) -> Metric:
     """A number of each scheduled job. The label is not called ``job``: that one is the scrape's."""
 
-    def read(scene: Scene) -> Iterable[Sample]:
-        return (((j.job,), getattr(j, field)) for j in scene.self_report.jobs)
-
+    read = Each(_jobs, lambda j: (((j.job,), getattr(j, field)),))
     return Metric(name=f"job_{field}", kind=kind, help=text, labels=("job_name",), read=read)
 
 
@@ -44,6 +49,9 @@ def _unavailable(scene: Scene) -> Iterable[Sample]:
         yield from (((f"gpu/{g.gpu}", f"gpu_{field}", reason), 1) for field, reason in g.unavailable.items())
     for e in scene.snapshot.engines:
         yield from (((f"engine/{e.engine}", f"engine_{field}", why), 1) for field, why in e.unavailable.items())
+    for t in scene.snapshot.probe_totals:
+        if t.spend is not None and t.spend.usd_total is None:
+            yield (f"probe/{t.target}", "probe_spend_usd_total", Reason.NOT_CONFIGURED), 1  # no price was given
 
 
 OWN_METRICS = (

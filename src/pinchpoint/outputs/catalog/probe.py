@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Mapping
 from statistics import median
 
-from pinchpoint.outputs.catalog.metric import Kind, Metric, Sample, gauge
+from pinchpoint.outputs.catalog.metric import Kind, Metric, Sample, counter, gauge
 from pinchpoint.outputs.scene import Scene
-from pinchpoint.snapshot import Placement, ProbeOutcome, ProbeReading
+from pinchpoint.snapshot import Placement, ProbeOutcome, ProbeReading, ProbeSkip
 
 TARGET = ("target", "placement")
 _FAILURES = tuple(outcome for outcome in ProbeOutcome if outcome is not ProbeOutcome.OK)
-_SKIPS = ("overlap",)  # the one before was still going
 
 
 def _last(signal: str, text: str) -> Metric:
@@ -45,6 +44,39 @@ def _up(scene: Scene) -> Iterable[Sample]:
     return (((p.target, p.placement), p.outcome is ProbeOutcome.OK) for p in scene.snapshot.probes)
 
 
+def _failing(scene: Scene) -> Iterable[Sample]:
+    for t in scene.snapshot.probe_totals:
+        if t.last_failure is not None:
+            yield (t.target, t.placement, t.last_failure), t.consecutive_failures
+
+
+def _last_at(scene: Scene) -> Iterable[Sample]:
+    return (((p.target, p.placement), p.at + scene.unix_offset_seconds) for p in scene.snapshot.probes)
+
+
+def _spend(field: str, text: str) -> Metric:
+    """What a hosted target has cost: the spending's field of the same name."""
+
+    def read(scene: Scene) -> Iterable[Sample]:
+        for t in scene.snapshot.probe_totals:
+            if t.spend is not None:
+                yield (t.target, t.placement), getattr(t.spend, field)
+
+    return counter(f"probe_spend_{field}", TARGET, read, text)
+
+
+def _remaining(unit: str, text: str) -> Metric:
+    """What a hosted target may still spend."""
+
+    def read(scene: Scene) -> Iterable[Sample]:
+        for t in scene.snapshot.probe_totals:
+            if t.spend is not None:
+                left: Mapping[str, float] = getattr(t.spend, f"remaining_{unit}")
+                yield from (((t.target, t.placement, period), number) for period, number in left.items())
+
+    return gauge(f"probe_budget_remaining_{unit}", (*TARGET, "period"), read, text)
+
+
 def _buffered(scene: Scene) -> Iterable[Sample]:
     return (((p.target, p.placement), p.buffered) for p in scene.snapshot.probes)
 
@@ -66,6 +98,7 @@ PROBE_METRICS = (
     _last("ttft", "Time to first token of the last probe (cached), on an open connection."),
     _last("ttfc", "Time to the first visible content of the last probe (cached): later where the model reasons first."),
     _last("tpot", "Time per output token of the last probe (cached), mean after the first."),
+    gauge("probe_last_timestamp_seconds", TARGET, _last_at, "When the last probe began, in Unix time (cached)."),
     gauge("probe_buffered", TARGET, _buffered, "Whether the last probe's stream came in lumps: a proxy holds it back."),
     gauge(
         "probe_local_to_hosted_ratio",
@@ -75,8 +108,19 @@ PROBE_METRICS = (
     ),
     _total("requests_total", "Probes sent.", Kind.COUNTER),
     _by("reason", "failures_total", "Probes that failed, by reason.", Kind.COUNTER, born=_FAILURES),
-    _by("cause", "skipped_total", "Probes that were due and not sent, by cause.", Kind.COUNTER, born=_SKIPS),
+    gauge(
+        "probe_consecutive_failures",
+        (*TARGET, "reason"),
+        _failing,
+        "Probes that failed in a row up to the last one, with its reason; absent while the last was answered well.",
+    ),
+    _by("cause", "skipped_total", "Probes that were due and not sent, by cause.", Kind.COUNTER, born=tuple(ProbeSkip)),
     _by("kind", "tokens_total", "Tokens of probes, by kind; what the server said, else counted.", Kind.COUNTER),
+    _spend("tokens_total", "Tokens that hosted probes were billed, or may have been where the server did not say."),
+    _spend("usd_total", "US dollars of the same, by the price that the operator gave; absent without one."),
+    _remaining("tokens", "Tokens that are left of the nearest cap, by UTC day and month."),
+    _remaining("usd", "US dollars that are left of the nearest cap, by UTC day and month."),
+    _total("endpoint_up", "Whether the hosted API answered the last request that costs nothing.", Kind.GAUGE),
     _total("ttft_seconds", "Time to first token of probes.", Kind.HISTOGRAM),
     _total("tpot_seconds", "Time per output token of probes.", Kind.HISTOGRAM),
     _total("duration_seconds", "Time from the start of a probe to its end.", Kind.HISTOGRAM),

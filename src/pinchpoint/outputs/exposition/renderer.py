@@ -1,11 +1,13 @@
 """Turns a scene into the two bodies of /metrics."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import structlog
 
 from pinchpoint.outputs.catalog import CATALOG, Metric
-from pinchpoint.outputs.exposition.lines import bucket_bound, headers, is_sound, label_text
+from pinchpoint.outputs.exposition.blocks import Block, groups_of
+from pinchpoint.outputs.exposition.lines import headers, is_sound, label_text, numbers_of, shape_of, template
 from pinchpoint.outputs.exposition.process import process_metrics
 from pinchpoint.outputs.published import Rendered
 from pinchpoint.outputs.scene import Scene
@@ -16,9 +18,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """One series as it was last written. ``prefixes`` is what stands before the value, on each line of a histogram."""
+    """One series as it was last written: ``inner`` is its label text, ``template`` its lines but for the numbers."""
 
-    prefixes: tuple[str, ...]
+    inner: str
+    template: str
     value: float | Histogram
     lines: str
 
@@ -31,38 +34,54 @@ class _Family:
     """
 
     metric: Metric
-    text_header: str
-    openmetrics_header: str
+    text_header: bytes
+    openmetrics_header: bytes
     series: dict[tuple[object, ...], _Series] = field(default_factory=dict)
 
 
 class Renderer:
     """Renders scenes, one at a time, in whichever thread it is called from (never the event loop's).
 
-    Formatting costs most of the time, so a series whose value has not changed is written as before, and of any other
-    the ``name{labels} `` is kept. A value that is unknown, not finite or impossible is left out, and so is a second
-    sample of the same series.
+    Formatting costs most of the time, so what has not changed is written as before: a thing with all its lines
+    (``blocks``), else a series; and of any other all but the numbers is kept. A value that is unknown, not finite or
+    impossible is left out, and so is a second sample of the same series.
     """
 
     def __init__(self, catalog: tuple[Metric, ...] = CATALOG) -> None:
         self._families = [_Family(metric, *headers(metric)) for metric in catalog]
+        self._groups = groups_of(catalog)
         self._repeats = 0
 
     def render(self, scene: Scene) -> tuple[Rendered, Rendered]:
         """The scene in text 0.0.4 and in OpenMetrics 1.0, with the process's own metrics."""
-        text: list[str] = []
-        openmetrics: list[str] = []
+        columns: dict[str, Sequence[Block]] = {}
+        for group in self._groups:
+            told = group.columns(scene)
+            if told is not None:
+                columns |= {metric.name: column for metric, column in zip(group.metrics, told, strict=True)}
         repeats = 0
+        parts: list[tuple[_Family, Sequence[Block]]] = []
         for family in self._families:
-            lines, repeated = _lines(family, scene)
-            repeats += repeated
-            if lines:
-                body = "".join(lines)
-                text += (family.text_header, body)
-                openmetrics += (family.openmetrics_header, body)
+            lines = columns.get(family.metric.name)
+            if lines is None:
+                lines, repeated = _lines(family, scene)
+                repeats += repeated
+            else:
+                family.series.clear()
+            if any(lines):
+                parts.append((family, lines))
         self._tell(repeats)
-        own_text, own_openmetrics = process_metrics()
-        return _rendered("".join(text) + own_text), _rendered("".join(openmetrics) + own_openmetrics)
+        own_text, own_openmetrics = map(str.encode, process_metrics())
+
+        def text() -> Iterator[bytes]:
+            yield from (piece for family, lines in parts for piece in (family.text_header, *lines))
+            yield own_text
+
+        def openmetrics() -> Iterator[bytes]:
+            yield from (piece for family, lines in parts for piece in (family.openmetrics_header, *lines))
+            yield own_openmetrics
+
+        return Rendered(text), Rendered(openmetrics)
 
     def _tell(self, repeats: int) -> None:
         """Logs once when two things give the same series (two engines of one name), once when that is over."""
@@ -75,12 +94,8 @@ class Renderer:
         self._repeats = repeats
 
 
-def _rendered(body: str) -> Rendered:
-    return Rendered(body.encode())
-
-
-def _lines(family: _Family, scene: Scene) -> tuple[list[str], int]:
-    """The family's sample lines, and how many samples were repeats of a series."""
+def _lines(family: _Family, scene: Scene) -> tuple[Sequence[Block], int]:
+    """The family's lines, and how many samples were repeats of a series."""
     metric, before = family.metric, family.series
     now: dict[tuple[object, ...], _Series] = {}
     written: set[str] = set()
@@ -89,42 +104,23 @@ def _lines(family: _Family, scene: Scene) -> tuple[list[str], int]:
     for labels, value in metric.read(scene):
         if value is None:
             continue
-        key = (labels, value.bounds) if isinstance(value, Histogram) else labels
+        key = shape_of(labels, value)
         series = before.get(key)
         if series is None or series.value is not value:
             if not is_sound(value, metric.kind):
                 continue
-            series = _written(series.prefixes if series else _prefixes(metric, labels, value), value)
+            series = _written(metric, labels, value, series)
         now[key] = series
-        if series.prefixes[0] in written:
+        if series.inner in written:
             repeats += 1
             continue
-        written.add(series.prefixes[0])
+        written.add(series.inner)
         lines.append(series.lines)
     family.series = now
-    return lines, repeats
+    return ["".join(lines).encode()], repeats
 
 
-def _written(prefixes: tuple[str, ...], value: float | Histogram) -> _Series:
-    if isinstance(value, Histogram):
-        return _Series(prefixes, value, _histogram_lines(prefixes, value))
-    return _Series(prefixes, value, f"{prefixes[0]}{float(value)!r}\n")
-
-
-def _prefixes(metric: Metric, labels: tuple[str, ...], value: float | Histogram) -> tuple[str, ...]:
-    inner = label_text(metric.labels, labels)
-    braces = f"{{{inner}}}" if inner else ""
-    if not isinstance(value, Histogram):
-        return (f"{metric.full_name}{braces} ",)
-    comma = "," if inner else ""
-    buckets = (f'{metric.full_name}_bucket{{{inner}{comma}le="{bucket_bound(bound)}"}} ' for bound in value.bounds)
-    return f"{metric.full_name}_count{braces} ", f"{metric.full_name}_sum{braces} ", *buckets
-
-
-def _histogram_lines(prefixes: tuple[str, ...], histogram: Histogram) -> str:
-    count, total, *buckets = prefixes
-    lines = [f"{prefix}{float(n)!r}\n" for prefix, n in zip(buckets, histogram.counts, strict=True)]
-    if histogram.sum >= 0 and histogram.sum != float("inf"):  # OpenMetrics knows no negative sum, and no count alone
-        lines.append(f"{count}{float(histogram.counts[-1])!r}\n")
-        lines.append(f"{total}{float(histogram.sum)!r}\n")
-    return "".join(lines)
+def _written(metric: Metric, labels: tuple[str, ...], value: float | Histogram, before: _Series | None) -> _Series:
+    inner = before.inner if before else label_text(metric.labels, labels)
+    lines = before.template if before else template(metric, inner, value)
+    return _Series(inner, lines, value, lines % numbers_of(value))

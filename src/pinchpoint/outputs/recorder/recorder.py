@@ -49,7 +49,7 @@ class Recorder:
         self._start: float | None = None
         self._step = 0
         self._folders: dict[str, str] = {}  # by engine
-        self._first: dict[str, EngineReading] = {}  # by engine
+        self._first: dict[str, EngineReading] = {}  # by engine, or a later one that knew more of it
         self._seen: dict[str, float] = {}  # when the newest scrape of each engine was made
         self._waiting: dict[str, deque[EngineReading]] = {}
         self._probed: dict[str, float] = {}
@@ -117,7 +117,7 @@ class Recorder:
         new = [engine for engine in states if engine not in self._folders]
         for engine in new:
             self._folders[engine] = _unused(folder_name(engine), {*FILES, *self._folders.values()})
-        told = [reading for reading in snapshot.engines if reading.engine not in self._first]
+        told = [reading for reading in snapshot.engines if _says_more(reading, self._first.get(reading.engine))]
         self._first.update({reading.engine: reading for reading in told})
         if new or told or self._step == 0 or snapshot.links not in (self._links, ()):
             self._links = snapshot.links
@@ -158,6 +158,13 @@ def _is_starting(snapshot: Snapshot) -> bool:
 def folder_name(engine: str) -> str:
     """An engine's name (text from outside) as a folder's: no separator, no leading dot, not too long."""
     return re.sub(r"[^A-Za-z0-9._:-]", "_", engine)[:100].lstrip(".") or "engine"
+
+
+def _says_more(reading: EngineReading, before: EngineReading | None) -> bool:
+    """Whether more is known of the engine's configuration: what its process says comes after its first scrape."""
+    if before is None:
+        return True
+    return len(reading.facts.known()) > len(before.facts.known()) or len(reading.gpus) > len(before.gpus)
 
 
 def _unused(folder: str, used: Container[str]) -> str:

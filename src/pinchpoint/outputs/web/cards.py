@@ -113,9 +113,10 @@ def _doubts(settled: Settled) -> Html:
 
 
 def _measurements(engine: EngineView, now: EngineReading) -> Html:
+    past = engine.history
     return join(
-        _kv_cache(engine, now),
-        _requests(now, engine.history),
+        _kv_cache(engine, now, past),
+        _requests(now, past),
         _latencies(engine),
         _replicas(now),
         el("p", " · ".join(now.warnings[:_SHOWN_WARNINGS]), class_="doubts") if now.warnings else None,
@@ -126,8 +127,8 @@ def _axis(past: History) -> Html:
     return el("p", el("span", f"{units.duration(past.span_seconds)} ago"), el("span", "now"), class_="axis")
 
 
-def _kv_cache(engine: EngineView, now: EngineReading) -> Html:
-    past, kv, tokens = engine.history, fullest(now), total(now, lambda r: r.kv_cache_capacity_tokens)
+def _kv_cache(engine: EngineView, now: EngineReading, past: History) -> Html:
+    kv, tokens = fullest(now), total(now, lambda r: r.kv_cache_capacity_tokens)
     line = f"over the {KV_CACHE_HIGH_RATIO:.0%} alert line".replace("%", f"{units.NBSP}%")
     capacity = el("span", f"of {units.count(tokens)} tokens") if tokens is not None else None
     return el(

@@ -4,13 +4,15 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from aiohttp import hdrs, web
 
 from pinchpoint.outputs.published import OPENMETRICS, TEXT, Published, Rendered
 from pinchpoint.outputs.scene import Scene
-from pinchpoint.outputs.web.negotiation import wants_gzip, wants_openmetrics
+from pinchpoint.outputs.web.negotiation import wants_gzip, wants_json, wants_openmetrics
 from pinchpoint.outputs.web.page import OLD_SECONDS, page
+from pinchpoint.outputs.web.probed import of_target
 from pinchpoint.outputs.web.render_once import RenderOnce
 from pinchpoint.outputs.web.settings import WebSettings
 from pinchpoint.outputs.web.static import ICON, SCRIPT, STYLE, Asset
@@ -27,6 +29,9 @@ SECURITY_HEADERS = {
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
 }
+
+# Of its own: those that everybody uses may all hang on a file.
+_THREADS = ThreadPoolExecutor(2, thread_name_prefix="body")
 
 _HTML = "text/html; charset=utf-8"
 _JSON = "application/json; charset=utf-8"
@@ -80,13 +85,15 @@ class Endpoints:
             self._scrapes -= 1
 
     async def page(self, request: web.Request) -> web.StreamResponse:
-        """The status page; before the first tick one that says so."""
+        """The status page, or one engine's with ``?engine=NAME``; before the first tick one that says so."""
         published, path = self._published(), self._settings.telemetry_path
         if published is None:
             return web.Response(text=page(None, telemetry_path=path), content_type="text/html", charset="utf-8")
-        scene = published.scene
+        scene, engine = published.scene, request.query.get("engine")
         shown = int(_overdue_seconds(scene))
-        body = await self._render.body("page", (id(scene), scene.snapshot.at, shown), lambda: page(scene, shown, path))
+        key = (id(scene), scene.snapshot.at, shown, engine)
+        kind = "page" if engine is None else "engine"
+        body = await self._render.body(kind, key, lambda: page(scene, shown, path, engine))
         return await _sent(request, await _response(request, body, _HTML))
 
     async def status(self, request: web.Request) -> web.StreamResponse:
@@ -98,21 +105,32 @@ class Endpoints:
         return await self._json(request, "diagnosis", lambda published: diagnoses(published.scene))
 
     async def probe(self, request: web.Request) -> web.StreamResponse:
-        """The last result of one configured target. Never sends a probe: a request must not spend money."""
+        """What is known of one configured target's probes, as metrics, or as JSON where that is what is asked for.
+
+        Never sends a probe: a request must not spend money.
+        """
         published = self._published()
         if published is None:
             return _not_yet()
         target = request.query.get("target")
         if target is None:
             return web.Response(status=400, text="which target? /probe?target=NAME\n")
-        result = probe_result(published.scene, target)
-        if result is not None:
-            return web.Response(text=_dumps(result), content_type="application/json", charset="utf-8")
-        known = {totals.target for totals in published.scene.snapshot.probe_totals}
-        if target in known:
+        snapshot = published.scene.snapshot
+        known = {totals.target for totals in snapshot.probe_totals} | {probe.target for probe in snapshot.probes}
+        if target not in known:
+            return web.Response(status=404, text=f"no such target; configured: {', '.join(sorted(known)) or 'none'}\n")
+        accept = ",".join(request.headers.getall(hdrs.ACCEPT, []))
+        if wants_json(accept):
+            result = probe_result(published.scene, target)
+            if result is not None:
+                return web.Response(text=_dumps(result), content_type="application/json", charset="utf-8")
             return web.Response(status=503, text="this target was not probed yet\n", headers={hdrs.RETRY_AFTER: "10"})
-        known |= {probe.target for probe in published.scene.snapshot.probes}
-        return web.Response(status=404, text=f"no such target; configured: {', '.join(sorted(known)) or 'none'}\n")
+        if age := _overdue_seconds(published.scene):
+            return web.Response(status=503, text=f"the newest tick is {age:.0f} s old; the log says why\n")
+        openmetrics = wants_openmetrics(accept)
+        rendered, content_type = (published.openmetrics, OPENMETRICS) if openmetrics else (published.text, TEXT)
+        chosen = Rendered(await asyncio.to_thread(of_target, rendered.plain, target, openmetrics=openmetrics))
+        return await _sent(request, await _response(request, chosen, content_type))
 
     async def healthy(self, _request: web.Request) -> web.Response:
         """The process runs and its event loop turns."""
@@ -157,14 +175,19 @@ def _not_yet() -> web.Response:
     return web.Response(status=503, text="the first tick is not done yet\n", headers={hdrs.RETRY_AFTER: "1"})
 
 
+async def _in_thread(make: Callable[[], bytes]) -> bytes:
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, make)
+
+
 async def _response(request: web.Request, rendered: Rendered, content_type: str) -> web.Response:
     zipped = wants_gzip(request.headers.get(hdrs.ACCEPT_ENCODING, ""))
     headers = {hdrs.CONTENT_TYPE: content_type, hdrs.VARY: "Accept, Accept-Encoding", hdrs.CACHE_CONTROL: "no-store"}
     if zipped:
         headers[hdrs.CONTENT_ENCODING] = "gzip"
-    if not zipped:
-        return web.Response(body=rendered.plain, headers=headers)
-    body = rendered.gzipped() if rendered.is_gzipped else await asyncio.to_thread(rendered.gzipped)
+    if zipped:
+        body = rendered.gzipped() if rendered.is_gzipped else await _in_thread(rendered.gzipped)
+    else:
+        body = rendered.plain if rendered.is_whole else await _in_thread(lambda: rendered.plain)
     return web.Response(body=body, headers=headers)
 
 

@@ -17,6 +17,17 @@ def wants_openmetrics(accept: str) -> bool:
     return False
 
 
+def wants_json(accept: str) -> bool:
+    """True when ``application/json`` stands before any form of metrics and any wildcard. The first match wins."""
+    for entry in accept.split(","):
+        media_type = entry.split(";")[0].strip().lower()
+        if media_type == "application/json":
+            return True
+        if media_type in ("application/openmetrics-text", "text/plain", "text/*", "*/*"):
+            return False
+    return False
+
+
 def wants_gzip(accept_encoding: str) -> bool:
     """True when ``Accept-Encoding`` names gzip (or ``*``) and does not refuse it with ``q=0``."""
     for entry in accept_encoding.split(","):

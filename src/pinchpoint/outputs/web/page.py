@@ -1,5 +1,9 @@
 """The status page: one HTML document per tick, readable without JavaScript and without a network."""
 
+from collections import Counter
+from collections.abc import Sequence
+from urllib.parse import quote
+
 from pinchpoint import __version__
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.outputs.web import tables, topology, units
@@ -7,21 +11,26 @@ from pinchpoint.outputs.web.cards import anchor, card
 from pinchpoint.outputs.web.drawings import icon
 from pinchpoint.outputs.web.markup import Child, Html, el, join, name
 from pinchpoint.outputs.web.static import SCRIPT, STYLE
-from pinchpoint.outputs.web.view import STARTING, View, headline, view
+from pinchpoint.outputs.web.view import STARTING, EngineView, View, headline, view
 from pinchpoint.outputs.web.words import Severity
 from pinchpoint.snapshot import SelfReport
 
+CARDS = 48  # the worst engines: more than anybody reads, and a page of 500 takes a browser seconds
 OLD_SECONDS = 10.0  # twice the slowest tick: data of this age means that ticks have stopped
 
 _LOGO = "M3 3.5 10 12 3 20.5M21 3.5 14 12 21 20.5M12 6v2.2M12 10.9v2.2M12 15.8V18"
 
 
-def page(scene: Scene | None, age_seconds: float = 0.0, telemetry_path: str = "/metrics") -> str:
-    """The whole document. ``None``: before the first tick. Links are relative, so a proxy may add a prefix."""
+def page(
+    scene: Scene | None, age_seconds: float = 0.0, telemetry_path: str = "/metrics", engine: str | None = None
+) -> str:
+    """The whole document; with ``engine`` that of one alone. ``None``: before the first tick. Links are relative, so a
+    proxy may add a prefix."""
     if scene is None:
         return _document(STARTING, Severity.QUIET, None, el("main"), telemetry_path)
     seen = view(scene)
-    return _document(headline(seen), seen.severity, seen, _main(seen, age_seconds), telemetry_path)
+    main = _main(seen, age_seconds) if engine is None else _alone(seen, age_seconds, engine)
+    return _document(headline(seen), seen.severity, seen, main, telemetry_path)
 
 
 def _document(title: str, severity: Severity, seen: View | None, main: Html, telemetry_path: str) -> str:
@@ -66,7 +75,8 @@ def _main(seen: View, age_seconds: float) -> Html:
         "main",
         _notices(seen, age_seconds),
         _index(seen),
-        _cards(seen) if seen.engines else _no_engine(seen.scene.self_report),
+        _cards(seen.engines[:CARDS], seen.now) if seen.engines else _no_engine(seen.scene.self_report),
+        _others(seen.engines[CARDS:]),
         tables.probes(snapshot.probes, seen.now, {engine.engine: engine.slo for engine in snapshot.engines}),
         tables.other_gpus(seen.other_gpus, attached=bool(seen.engines and len(seen.other_gpus) < len(snapshot.gpus))),
         topology.panel(seen.scene.topology),
@@ -75,11 +85,34 @@ def _main(seen: View, age_seconds: float) -> Html:
     )
 
 
-def _cards(seen: View) -> Html:
-    calm = [engine for engine in seen.engines if engine.calm]
+def _alone(seen: View, age_seconds: float, engine: str) -> Html:
+    one = [each for each in seen.engines if each.engine == engine]
+    back = el("p", el("a", "← all engines", href="./"))
+    return el("main", _notices(seen, age_seconds), back, _cards(one, seen.now) if one else _unknown(engine))
+
+
+def _cards(engines: Sequence[EngineView], now: float) -> Html:
+    calm = [engine for engine in engines if engine.calm]
     alone = calm[-1] if len(calm) % 2 else None  # without a partner it takes the whole row
-    cards = (card(engine, seen.now, small=engine.calm and engine is not alone) for engine in seen.engines)
+    cards = (card(engine, now, small=engine.calm and engine is not alone) for engine in engines)
     return el("div", cards, class_="cards")
+
+
+def _others(engines: Sequence[EngineView]) -> Html | None:
+    """Those of a fleet that are not the worst: a name, a word, and a way to their card."""
+    if not engines:
+        return None
+    chips: list[Child] = [_chip(e, f"?engine={quote(e.engine, safe='', errors='replace')}") for e in engines]
+    return el("section", el("h2", f"The other {len(engines)} engines"), el("nav", chips), class_="panel", id="others")
+
+
+def _unknown(engine: str) -> Html:
+    return el("section", el("h2", "No engine of this name"), el("p", name(engine)), class_="panel")
+
+
+def _chip(engine: EngineView, href: str) -> Html:
+    severity = engine.severity
+    return el("a", icon(severity), name(engine.engine), el("span", engine.words), href=href, class_=severity.value)
 
 
 def _notices(seen: View, age_seconds: float) -> Html | None:
@@ -96,21 +129,33 @@ def _notices(seen: View, age_seconds: float) -> Html | None:
 
 
 def _index(seen: View) -> Html | None:
-    """All engines on one line, where there are enough of them to lose sight."""
+    """All engines on one line, where there are enough of them to lose sight; of a fleet, how many are how."""
     if len(seen.engines) < 3:
         return None
+    if len(seen.engines) > CARDS:
+        return _tally(seen.engines)
+    chips: list[Child] = [_chip(e, f"#{anchor(e.engine)}") for e in seen.engines]
+    return el("nav", chips, aria_label="Engines")
+
+
+def _tally(engines: Sequence[EngineView]) -> Html:
+    """Each chip leads to the first of its engines."""
+    first: dict[tuple[Severity, str], str] = {}
+    for place, engine in enumerate(engines):
+        first.setdefault((engine.severity, engine.words), anchor(engine.engine) if place < CARDS else "others")
+    counts = Counter((engine.severity, engine.words) for engine in engines)
     chips: list[Child] = [
         el(
             "a",
-            icon(e.severity),
-            name(e.engine),
-            el("span", e.words),
-            href=f"#{anchor(e.engine)}",
-            class_=e.severity.value,
+            icon(severity),
+            el("b", str(counts[severity, words])),
+            el("span", words),
+            href=f"#{target}",
+            class_=severity.value,
         )
-        for e in seen.engines
+        for (severity, words), target in first.items()
     ]
-    return el("nav", chips, aria_label="Engines")
+    return el("nav", chips, aria_label="Engines by class")
 
 
 def _no_engine(report: SelfReport) -> Html:

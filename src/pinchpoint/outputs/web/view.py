@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pinchpoint.alerting import KV_CACHE_HIGH_RATIO
 from pinchpoint.capacity import Scaling
-from pinchpoint.diagnosis.rates import rate
+from pinchpoint.diagnosis.rates import Histories, rate
 from pinchpoint.diagnosis.verdict import Bottleneck, Objective, Settled
 from pinchpoint.outputs.class_words import CLASS_WORDS
 from pinchpoint.outputs.scene import Scene
@@ -26,9 +26,24 @@ class EngineView:
     last: EngineReading | None
     absent: Absence | None
     gpus: tuple[GpuReading, ...]
-    prompt_tokens_per_second: float | None
-    generation_tokens_per_second: float | None
-    history: recent.History
+    window: Window
+
+    @property
+    def prompt_tokens_per_second(self) -> float | None:
+        return rate(self._minute, lambda r: r.prompt_tokens_total)
+
+    @property
+    def generation_tokens_per_second(self) -> float | None:
+        return rate(self._minute, lambda r: r.generation_tokens_total)
+
+    @property
+    def history(self) -> recent.History:
+        """Made anew each time: a pass over the window, which most engines of a fleet are not shown with."""
+        return recent.history(self.window, self.engine)
+
+    @property
+    def _minute(self) -> Histories:
+        return recent.last_minute(self.window.engine(self.engine)) if self.now else {}
 
     @property
     def bottleneck(self) -> Bottleneck | None:
@@ -117,7 +132,7 @@ class View:
 
 
 def view(scene: Scene) -> View:
-    """Puts a scene in order. Pure; costs a pass over the window per engine, so it runs in a thread."""
+    """Puts a scene in order. Pure; to go through it all takes a while, so it runs in a thread."""
     window = scene.window.last(recent.HISTORY_SECONDS)
     by_index = {gpu.gpu: gpu for gpu in scene.snapshot.gpus}
     engines = [_engine(scene, window, name, by_index) for name in scene.snapshot.engine_names()]
@@ -133,7 +148,6 @@ def _engine(scene: Scene, window: Window, name: str, by_index: Mapping[str, GpuR
     readings = window.engine(name)
     now = scene.snapshot.engine(name)
     last = now or (readings[-1] if readings else None)
-    minute = recent.last_minute(readings) if now else {}
     return EngineView(
         engine=name,
         settled=scene.verdicts.get(name),
@@ -142,9 +156,7 @@ def _engine(scene: Scene, window: Window, name: str, by_index: Mapping[str, GpuR
         last=last,
         absent=scene.snapshot.absence(f"engine/{name}"),
         gpus=tuple(by_index[gpu] for gpu in last.gpus if gpu in by_index) if last else (),
-        prompt_tokens_per_second=rate(minute, lambda r: r.prompt_tokens_total),
-        generation_tokens_per_second=rate(minute, lambda r: r.generation_tokens_total),
-        history=recent.history(window, name),
+        window=window,
     )
 
 

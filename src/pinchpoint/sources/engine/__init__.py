@@ -9,6 +9,7 @@ from pinchpoint.sources.engine.fingerprint import kind_in
 from pinchpoint.sources.engine.kinds import KINDS, llamacpp
 from pinchpoint.sources.engine.quirks import with_quirks
 from pinchpoint.sources.engine.reading import as_kind, reading_from_body
+from pinchpoint.sources.engine.recall import Recall
 from pinchpoint.sources.engine.scrape import EngineScraper
 from pinchpoint.sources.engine.settings import EngineSettings, EngineSourceSettings, SloSettings
 
@@ -18,6 +19,7 @@ __all__ = [
     "EngineSettings",
     "EngineSourceSettings",
     "EpochTracker",
+    "Recall",
     "SloSettings",
     "as_kind",
     "kind_in",

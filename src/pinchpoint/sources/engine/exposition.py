@@ -10,15 +10,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from sys import intern
 
 from pinchpoint.snapshot import Reason
+from pinchpoint.sources.engine.recall import MAX_VALUE_CHARS, Recall, Sample
 from pinchpoint.sources.http.failure import SourceError
+
+__all__ = ["MAX_LABELS", "MAX_SAMPLES", "Families", "Sample", "parse"]
 
 MAX_SAMPLES = 100_000  # sixteen data-parallel ranks of vLLM 0.33 expose about 9,000
 MAX_LINES = 4 * MAX_SAMPLES  # HELP and TYPE included: 16 MiB of empty lines would take half a gigabyte
 MAX_LABELS = 128  # vLLM's cache_config_info has 37
 MAX_LINE_CHARS = 16_384
-KEPT_SERIES = 8192  # a dozen engines; each costs about 600 bytes
+KEPT_LABELS = 4096  # sets of them, of dozens of engines; each costs about 600 bytes
 MAX_KEPT_CHARS = 400
 
 _NAME = re.compile(r"[ \t]*([a-zA-Z_:][a-zA-Z0-9_:]*)?[ \t]*")
@@ -30,14 +34,6 @@ _CLOSE = re.compile(r"[ \t]*\}")
 _ESCAPE = re.compile(r'\\([\\n"])')
 _DECLARATION = re.compile(r"#[ \t]+(?:TYPE|HELP|UNIT)[ \t]+\"?([a-zA-Z_:][a-zA-Z0-9_:]*)")
 _HALF_LINE = re.compile(r"#.*|[a-zA-Z0-9]*[_:][a-zA-Z0-9_:]*(?:[ \t]*\{.*)?(?:[ \t]+[-+0-9.eE]*)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One line: what it is labelled with, and its finite value."""
-
-    labels: Mapping[str, str]
-    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +53,37 @@ class Families:
         return self.declared | self.samples.keys()
 
 
-def parse(body: bytes, content_type: str | None = None) -> Families:
+def parse(body: bytes, content_type: str | None = None, recall: Recall | None = None) -> Families:
     """Read one exposition.
 
-    ``content_type`` matters for OpenMetrics only, which must end with ``# EOF``. Raises ``SourceError``
-    (``NOT_EXPOSITION``, ``TRUNCATED`` or ``TOO_LARGE``) and nothing else, whatever the bytes are.
+    ``content_type`` matters for OpenMetrics only, which must end with ``# EOF``. ``recall`` is what is remembered of
+    the same target's last one, and is kept for the next. Raises ``SourceError`` (``NOT_EXPOSITION``, ``TRUNCATED`` or
+    ``TOO_LARGE``) and nothing else, whatever the bytes are.
     """
     if body.count(b"\n") > MAX_LINES:
         raise SourceError(Reason.TOO_LARGE, f"more than {MAX_LINES} lines; check port and metrics_path")
-    *lines, half = body.decode("utf-8", errors="replace").removeprefix("\ufeff").split("\n")
+    lines = body.decode("utf-8", errors="replace").removeprefix("\ufeff").split("\n")
+    known = recall.read(lines) if recall is not None and lines[-1] in ("", "# EOF") else None
+    if known is not None:
+        samples, declared, ended = known
+        if not _is_openmetrics(content_type) or ended:
+            return Families(samples, declared)
+    return _parsed(lines, body, content_type, recall)
+
+
+def _parsed(lines: list[str], body: bytes, content_type: str | None, recall: Recall | None) -> Families:
+    if recall is not None:
+        recall.forget()
+    half = lines[-1]
     samples: dict[str, list[Sample]] = {}
     declared: set[str] = set()
+    read: list[tuple[str, Mapping[str, str]]] = []
     good = bad = 0
+    plain = True
     ended = half.rstrip() == "# EOF"
-    for number, raw in enumerate(lines):
+    for number, raw in enumerate(lines[:-1]):
         line = raw.strip(" \t\r")
+        plain &= len(line) == len(raw)
         if line == "# EOF":
             ended, half = True, ""
             break
@@ -83,18 +95,27 @@ def parse(body: bytes, content_type: str | None = None) -> Families:
                 declared.add(declaration[1])
             good += declaration is not None
             continue
-        read = _read_sample(line)
-        if read is None:
+        found = _read_sample(line)
+        if found is None:
             bad += 1
             continue
         good += 1
-        name, sample = read
+        name, sample, is_plain = found
+        plain &= is_plain
         if good > MAX_SAMPLES:
             raise SourceError(Reason.TOO_LARGE, f"more than {MAX_SAMPLES} samples by line {number + 1}")
+        read.append((name, sample.labels))
         if math.isfinite(sample.value) and not name.endswith("_created"):
             samples.setdefault(name, []).append(sample)
     _refuse_nonsense(body, content_type, good=good, bad=bad, half="" if ended else half, ended=ended)
-    return Families({name: tuple(found) for name, found in samples.items()}, frozenset(declared), bad)
+    told = frozenset(declared)
+    if recall is not None and plain and not bad and lines[-1] in ("", "# EOF"):
+        recall.keep(lines, read, told, ended)
+    return Families({name: tuple(found) for name, found in samples.items()}, told, bad)
+
+
+def _is_openmetrics(content_type: str | None) -> bool:
+    return content_type is not None and content_type.startswith("application/openmetrics-text")
 
 
 def _refuse_nonsense(body: bytes, content_type: str | None, *, good: int, bad: int, half: str, ended: bool) -> None:
@@ -107,7 +128,7 @@ def _refuse_nonsense(body: bytes, content_type: str | None, *, good: int, bad: i
         )
     if half.strip():
         raise SourceError(Reason.TRUNCATED, f"the body ends in the middle of a line after {len(body)} bytes")
-    if content_type and content_type.startswith("application/openmetrics-text") and not ended:
+    if _is_openmetrics(content_type) and not ended:
         raise SourceError(Reason.TRUNCATED, f"the OpenMetrics body has no # EOF after {len(body)} bytes")
 
 
@@ -120,20 +141,18 @@ def _resemblance(body: bytes) -> str:
     return "binary" if b"\0" in start else "some other text"
 
 
-def _read_sample(line: str) -> tuple[str, Sample] | None:
-    """One sample line, or ``None`` where it is malformed."""
-    if len(line) > MAX_LINE_CHARS:
+def _read_sample(line: str) -> tuple[str, Sample, bool] | None:
+    """One sample line, and whether all before its last blank is its series; ``None`` where it is malformed."""
+    series = _series(line) if len(line) <= MAX_LINE_CHARS else None
+    if series is None:
         return None
-    head, _, rest = line.rpartition(" ")
-    series = _kept_series(head) if 0 < len(head) <= MAX_KEPT_CHARS else None
-    if series is None or series[2] != len(head):  # a timestamp, an exemplar, a tab or no space
-        series = _series(line)
-        if series is None:
-            return None
-        rest = line[series[2] :]
-    name, labels, _ = series
-    number = _number(rest)
-    return (name, Sample(labels, number)) if name and number is not None else None
+    name, labels, end = series
+    number = _number(line[end:])
+    if not name or number is None:
+        return None
+    head = line.rpartition(" ")[0]
+    plain = head == line[:end].rstrip(" ") and len(head) < MAX_LINE_CHARS - MAX_VALUE_CHARS
+    return name, Sample(labels, number), plain
 
 
 def _series(line: str) -> tuple[str, Mapping[str, str], int] | None:
@@ -141,27 +160,35 @@ def _series(line: str) -> tuple[str, Mapping[str, str], int] | None:
     start = _NAME.match(line)
     assert start is not None  # every part of the pattern is optional
     name, position = start[1] or "", start.end()
+    if line[position : position + 1] != "{":
+        return name, _NO_LABELS, position
+    close = line.find("} ", position)
+    found = _kept_labels(line[position : close + 1]) if 0 < close - position < MAX_KEPT_CHARS else None
+    if found is None:  # too long to be kept, a label that holds "} ", or malformed
+        found = _labels(line[position:])
+    return None if found is None else (name or found[0], found[1], position + found[2])
+
+
+def _labels(text: str) -> tuple[str, Mapping[str, str], int] | None:
+    """A quoted name (or none) and the labels in the braces that a text starts with, and where they end."""
+    name, position = "", 1
     labels: dict[str, str] = {}
-    if line[position : position + 1] == "{":
-        position += 1
-        while label := _LABEL.match(line, position):
-            key, value = label["key"], label["value"]
-            if "\\" in value:
-                value = _ESCAPE.sub(lambda escape: "\n" if escape[1] == "n" else escape[1], value)
-            if key is None:
-                name = name or value
-            else:
-                labels[key.strip('"')] = value
-            position = label.end()
-        close = _CLOSE.match(line, position)
-        if close is None or len(labels) > MAX_LABELS:
-            return None
-        position = close.end()
-    return name, labels, position
+    while label := _LABEL.match(text, position):
+        key, value = label["key"], label["value"]
+        if "\\" in value:
+            value = _ESCAPE.sub(lambda escape: "\n" if escape[1] == "n" else escape[1], value)
+        if key is None:
+            name = name or value
+        else:
+            labels[intern(key.strip('"'))] = intern(value)  # of many engines and scrapes the same few
+        position = label.end()
+    close = _CLOSE.match(text, position)
+    return None if close is None or len(labels) > MAX_LABELS else (name, labels, close.end())
 
 
-# Most of a line is the same in every scrape, and reading labels takes most of the time.
-_kept_series = lru_cache(KEPT_SERIES)(_series)
+# Many series of an engine have the same labels, in every scrape, and reading them takes most of the time.
+_kept_labels = lru_cache(KEPT_LABELS)(_labels)
+_NO_LABELS: Mapping[str, str] = {}
 
 
 def _number(text: str) -> float | None:

@@ -6,15 +6,18 @@ from pinchpoint.snapshot import EngineFacts, EngineReading, EngineTarget, Replic
 from pinchpoint.sources.engine.exposition import Families, parse
 from pinchpoint.sources.engine.fingerprint import folded, recognise
 from pinchpoint.sources.engine.kinds import AUTO, EngineKind
+from pinchpoint.sources.engine.recall import Recall
 
 
-def reading_from_body(target: EngineTarget, body: bytes, content_type: str | None, at: float) -> EngineReading:
-    """The reading of ``target`` that ``body`` holds, scraped at ``at``.
+def reading_from_body(
+    target: EngineTarget, body: bytes, content_type: str | None, at: float, recall: Recall | None = None
+) -> EngineReading:
+    """The reading of ``target`` that ``body`` holds, scraped at ``at``; sooner with what is remembered of the last.
 
     ``epoch`` is the server's own start time where it prints one, else empty: ``EpochTracker`` completes it. Raises
     ``SourceError`` when the body is no engine's exposition, or not that of the kind that the target says.
     """
-    families = folded(parse(body, content_type))
+    families = folded(parse(body, content_type, recall))
     kind = recognise(families, target.facts.kind or AUTO)
     told = kind.read(families, target.facts)
     malformed = families.malformed_lines

@@ -13,6 +13,7 @@ from pinchpoint.sources.engine.kinds import KINDS
 from pinchpoint.sources.engine.place import Place
 from pinchpoint.sources.engine.quirks import with_quirks
 from pinchpoint.sources.engine.reading import reading_from_body
+from pinchpoint.sources.engine.recall import Recall
 from pinchpoint.sources.engine.settings import EngineSourceSettings
 from pinchpoint.sources.http import EXPOSITION, Answer, HttpClient, SourceError
 from pinchpoint.sources.http.backoff import LONGEST_SECONDS, Backoff
@@ -47,6 +48,7 @@ class EngineScraper:
         self._backoff = Backoff(self._settings.interval_seconds)
         self._place = Place(target)
         self._epochs = EpochTracker()
+        self._recall = Recall()
         self._last: EngineReading | None = None
         self._identity = Identity()
         self._lost: Reason | None = None
@@ -108,7 +110,7 @@ class EngineScraper:
         return reading
 
     async def _read_body(self, answer: Answer) -> EngineReading:
-        arguments = (self.target, answer.body, answer.content_type, answer.at)
+        arguments = (self.target, answer.body, answer.content_type, answer.at, self._recall)
         if len(answer.body) > THREAD_ABOVE_BYTES:
             return await asyncio.to_thread(reading_from_body, *arguments)
         return reading_from_body(*arguments)

@@ -7,6 +7,7 @@ from pinchpoint.snapshot import ProbeOutcome
 from pinchpoint.sources.probe.case import Case
 from pinchpoint.sources.probe.cause import Cause
 from pinchpoint.sources.probe.credential import key_flaw, login_token, model_flaw
+from pinchpoint.sources.probe.presets import PRESETS, preset_at
 
 _NAME = re.compile(r"[\w.\[\]-]{1,40}")
 _ALIASES = re.compile(r"Valid aliases: ([^.\n]{1,200}(?:\.\d[^.\n]{0,100})*)")
@@ -25,7 +26,7 @@ def _proxy_ignored(case: Case) -> str | None:
     if not case.hosted or case.target.proxy is not None or not case.proxy_variables:
         return None
     names = " and ".join(case.proxy_variables)
-    return f"No direct way there, and {names} is set, which probes don't follow: set the target's proxy to the same."
+    return f"No direct way there; {names} is set, which probes don't follow: set the target's proxy if that is the way."
 
 
 def _bare_name(case: Case) -> str | None:
@@ -57,7 +58,7 @@ def _certificate(case: Case) -> str | None:
 
 def _proxy(case: Case) -> str | None:
     status = case.judgement.status
-    if status == 407:
+    if status == 407 or _says(case, "proxy answers 407"):
         return "The proxy wants a login, which cannot be given to it here: have it admit this host, or use another."
     if case.target.proxy is not None and status is None:
         if case.loopback:
@@ -78,6 +79,8 @@ def _proxy(case: Case) -> str | None:
 def _key(case: Case) -> str | None:
     if case.judgement.cause is Cause.KEY_UNREADABLE:
         return "The key can't be read: make api_key_file a file that this process may read, with the key alone in it."
+    if not case.key and case.target.api_key_variable is not None:
+        return f"No key was sent: set {case.target.api_key_variable} in this process's environment, or api_key_file."
     return key_flaw(case.key, case.host)
 
 
@@ -128,6 +131,12 @@ def _path(case: Case) -> str | None:
         return f"The server sends us on to {where}: if that is the API, write it into url."
     if case.judgement.facts.has_code("deploymentnotfound"):
         return "Azure has no deployment of that name at this resource: write the deployment's name, not the model's."
+    if case.judgement.cause is Cause.NO_MODEL_LIST:
+        return "No list of models there: check the target's url, or name the model in the target's model."
+    name = preset_at(case.target.url)
+    home = PRESETS[name].urls.get(case.target.dialect) if name is not None else None
+    if home and home != case.target.url:
+        return f"No such API at that path: {name}'s base URL is {home}; write that, or `preset: {name}` without url."
     return None
 
 
@@ -168,7 +177,7 @@ def _context(case: Case) -> str | None:
 def _request(case: Case) -> str | None:
     if case.judgement.cause is Cause.HTTPS_WANTED:
         return "That port speaks https: begin url with https://."
-    if _says(case, "chat template"):
+    if _says(case, "provide a chat template", "not define a chat template", "no chat template"):
         return "The model has no chat template, as base models have none: start the server with --chat-template."
     if case.judgement.status == 405:
         return "No chat API at that path, with or without /v1: check the target's url."

@@ -73,7 +73,8 @@ def _dialect(values: Mapping[str, Any], name: str, preset: Preset) -> Any:
 
 
 def _url(values: Mapping[str, Any], name: str, preset: Preset) -> str:
-    url = preset.urls.get(values["dialect"], "")
+    dialect = values["dialect"]
+    url = preset.urls[dialect if dialect in list(preset.urls) else preset.dialect]
     if not url:
         raise ValueError(f"preset {name} needs url, for each account has its own: https://RESOURCE.openai.azure.com")
     return url

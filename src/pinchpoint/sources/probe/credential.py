@@ -8,8 +8,6 @@ secret scanners. Plain ``sk-…`` is everybody's and tells nothing.
 import re
 from dataclasses import dataclass
 
-MANY_CHARACTERS = 20  # no key is shorter that is worth its name
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
@@ -79,7 +77,7 @@ def login_token(key: str) -> str | None:
 def key_flaw(key: str, host: str) -> str | None:
     """What is wrong with a refused key, in one line with what to do; ``None`` when its looks tell nothing."""
     if not key:
-        return "No key was sent, and the server wants one: set api_key_file."
+        return "No key was sent, and the server wants one: set api_key_file, or api_key_variable."
     if not (key.isascii() and key.isprintable()) or key != key.strip() or " " in key.removeprefix("Bearer "):
         return "The key holds blanks or characters that no key has: copy it anew, on one line."
     if key.lower().startswith("bearer "):

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 import aiohttp
@@ -67,6 +68,7 @@ class Prober:
         self._parameters = Parameters.of(settings)
         self._model = settings.model
         self._root: str | None = None
+        self._resent = False
         self._last_outcome: ProbeOutcome | None = None
 
     async def probe(self) -> ProbeReading:
@@ -109,7 +111,7 @@ class Prober:
             self._session = None
 
     async def _probe(self, at: float) -> ProbeReading:
-        key = ""
+        key, self._resent = "", False
         try:
             key = await key_of(self._settings)
             exchange, judgement = await self._converse(key)
@@ -122,7 +124,7 @@ class Prober:
             self._model = self._settings.model  # a listed model that is gone: ask for the list again next time
         lag = self._loop_lag(at) if self._loop_lag is not None else 0.0
         times = timing(exchange.stamps, exchange.transcript, lag)
-        return reading(case, at, exchange, times)
+        return replace(reading(case, at, exchange, times), resent=self._resent)
 
     def _case(self, judgement: Judgement, key: str = "") -> Case:
         return Case(
@@ -213,6 +215,7 @@ class Prober:
         exchange = await send(self._open_session())
         if exchange.failure is ProbeOutcome.RESET and exchange.stamps.reused:
             await self.close()
+            self._resent = True
             exchange = await send(self._open_session())
         return exchange
 

@@ -9,6 +9,7 @@ from pinchpoint.sources.probe.remedy import remedy
 from pinchpoint.sources.probe.timing import Timing
 
 # In these no first token was seen as a user sees one.
+_ENCODINGS = ("gzip", "deflate", "br", "zstd", "compress")
 _NO_LATENCY = frozenset({ProbeOutcome.NOT_STREAMED, ProbeOutcome.INVALID_RESPONSE})
 
 
@@ -41,9 +42,9 @@ def reading(case: Case, at: float, exchange: Exchange, times: Timing) -> ProbeRe
     end_ns = transcript.end_ns if transcript.ended and transcript.end_ns is not None else exchange.end_ns
     notes = [message] if message else []
     if exchange.content_encoding not in ("", "identity"):
-        notes.append(
-            f"compressed ({exchange.content_encoding[:20]}) though identity was asked, so text may be held back"
-        )
+        # The word is the server's: only one that is known is repeated, for half a secret can't be told from a word.
+        named = f" ({exchange.content_encoding})" if exchange.content_encoding in _ENCODINGS else ""
+        notes.append(f"compressed{named} though identity was asked, so text may be held back")
     if times.polluted:
         lost = (name for name, value in (("TTFT", times.ttft_seconds), ("TPOT", times.tpot_seconds)) if value is None)
         notes.append(f"our own event loop was late, so no {' and no '.join(lost)} was taken")

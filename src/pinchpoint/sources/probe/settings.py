@@ -9,6 +9,8 @@ from pinchpoint.snapshot import Placement
 from pinchpoint.sources.http.base_url import BaseUrl
 from pinchpoint.sources.probe.completion import complete
 from pinchpoint.sources.probe.dialects import DIALECTS, DialectName
+from pinchpoint.sources.probe.spend.estimate import REQUESTS, most_tokens
+from pinchpoint.sources.probe.spend.settings import CapSettings, PriceSettings
 
 HOSTED_INTERVAL_FLOOR_SECONDS = 60.0
 _DEFAULT_INTERVAL_SECONDS = {Placement.LOCAL: 30.0, Placement.HOSTED: 300.0}
@@ -84,7 +86,7 @@ class ParameterSettings(BaseModel):
 class ProbeTargetSettings(BaseModel):
     """One endpoint that is sent a synthetic request at an interval."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)  # it holds a key
 
     name: str = Field(
         min_length=1, max_length=63, description="The target's name, the label of its series. Unset: the preset's."
@@ -159,6 +161,22 @@ class ProbeTargetSettings(BaseModel):
         max_length=2048,
         description="HTTP proxy URL. Unset: none, whatever the environment's proxy variables say.",
     )
+    price: PriceSettings | None = Field(
+        default=None,
+        description="What the provider bills. Unset: not known, so caps count tokens and no money is shown.",
+    )
+    caps: CapSettings = Field(
+        default_factory=CapSettings,
+        description="The most that a hosted target may spend. Default: tokens_per_day for a day of its probes.",
+    )
+    liveness_interval_seconds: float | None = Field(
+        default=60.0,
+        ge=10,
+        le=86_400,
+        allow_inf_nan=False,
+        description="Seconds between free requests to a hosted target (its model list), which tell whether it answers. "
+        "60: a minute without it is noticed, between two probes that cost. null: never.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -191,6 +209,26 @@ class ProbeTargetSettings(BaseModel):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _affordable(self) -> Self:
+        if self.placement is Placement.LOCAL:
+            if self.price is not None or self.caps.are_given:
+                raise ValueError(
+                    f"target {self.name}: price and caps are for hosted targets; say placement: hosted, or drop them"
+                )
+            return self
+        if self.caps.in_money and self.price is None:
+            raise ValueError(f"target {self.name}: a cap in US dollars needs the price; give it, or cap the tokens")
+        most = REQUESTS * most_tokens(self.prompt_words, self.max_tokens, self.parameters.extra_body).total
+        for key in ("tokens_per_day", "tokens_per_month"):
+            cap = getattr(self.caps, key)
+            if cap is not None and cap < most:
+                raise ValueError(
+                    f"target {self.name}: caps.{key} {cap} is less than the {most} tokens that are set aside for one "
+                    "probe, so none would be sent; raise it, or lower max_tokens or prompt_words"
+                )
+        return self
+
 
 class ProbeSettings(BaseModel):
     """The targets. Default: none, so that nothing is called and nothing is spent.
@@ -203,3 +241,17 @@ class ProbeSettings(BaseModel):
     targets: list[ProbeTargetSettings] = Field(
         default_factory=list, max_length=100, description="Endpoints to probe. Default: none."
     )
+    caps: CapSettings = Field(
+        default_factory=CapSettings,
+        description="The most that all hosted targets may spend together. Default: no limit beside their own.",
+    )
+
+    @model_validator(mode="after")
+    def _priced(self) -> Self:
+        unpriced = [t.name for t in self.targets if t.placement is Placement.HOSTED and t.price is None]
+        if self.caps.in_money and unpriced:
+            raise ValueError(
+                f"caps in US dollars need the price of each hosted target; give that of {', '.join(unpriced)}, or cap "
+                "the tokens"
+            )
+        return self

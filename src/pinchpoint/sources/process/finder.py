@@ -45,6 +45,7 @@ class ProcessFinder:
         self._clock = clock
         self._logs = StartupLogs(self._proc)
         self._held: Holders = {}  # of each socket who had it when last looked for
+        self._described: dict[tuple[int, tuple[int, ...]], EngineProcess] = {}  # in this look
 
     def look(self, targets: Iterable[EngineTarget]) -> Looked:
         """The processes behind ``targets``, as far as they are on this host and let themselves be seen.
@@ -61,12 +62,11 @@ class ProcessFinder:
         heard = {t.engine: best(sockets, addresses, local.port(t.url)) for t, addresses in here}
         holders = self._holders({each.inode for each in heard.values() if each})
         found: dict[str, EngineProcess] = {}
+        self._described = {}
         for target, _ in here:
             at = heard[target.engine]
             process = self._process(at, holders.get(at.inode, ()), parents) if at else None
-            log = self._logs.facts(
-                target.engine, process.pid if process else 0, target.log_file, target.log_unit, self._clock()
-            )
+            log = self._logs.facts(process, target, self._clock())
             if process is None and log.known():
                 process = EngineProcess(pid=0, port=local.port(target.url), facts=EngineFacts(kind=""))
             if process is not None:
@@ -96,7 +96,11 @@ class ProcessFinder:
             found = self._proc.holders({inside[0].inode}, inside[1]) if inside else {}
             pids = tuple(pid for holders in found.values() for pid, _ in holders)
             root = root_of(pids, parents, self._is_engine)
-        return None if root is None else described(self._proc, root, pids, heard.port, parents)
+        if root is None:
+            return None
+        if (root, pids) not in self._described:  # one server may listen on many ports
+            self._described[root, pids] = described(self._proc, root, pids, heard.port, parents)
+        return replace(self._described[root, pids], port=heard.port)
 
     def _by_words(self, heard: Listening, parents: Parents) -> tuple[int, ...]:
         """Where descriptors are hidden: the one engine of the socket's user whose command line names the port."""

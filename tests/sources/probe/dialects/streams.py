@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pinchpoint.snapshot import ProbeReading
 from pinchpoint.sources.probe import ProbeTargetSettings
+from pinchpoint.sources.probe.case import Case
 from pinchpoint.sources.probe.dialects import DIALECTS, Dialect, DialectName
 from pinchpoint.sources.probe.exchange import Exchange
 from pinchpoint.sources.probe.judgement import judge
@@ -58,4 +59,5 @@ def played(dialect: Dialect, blocks: list[bytes]) -> ProbeReading:
         end_ns=at_ns,
     )
     target = ProbeTargetSettings(name="t", url="http://x")
-    return reading(target, 0.0, exchange, judge(exchange), timing(exchange.stamps, transcript))
+    case = Case(target=target, judgement=judge(exchange))
+    return reading(case, 0.0, exchange, timing(exchange.stamps, transcript))

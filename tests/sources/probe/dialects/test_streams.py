@@ -119,3 +119,18 @@ def test_reasoning_that_is_shown_ends_the_wait_for_the_first_token_and_not_that_
     for stream in ("openai_chat/vllm_reasoning", "openai_responses/reasoning_summary", "anthropic/thinking"):
         reading: Any = read(stream)
         assert reading.ttfc_seconds > reading.ttft_seconds + 0.02
+
+
+def test_an_answer_that_got_no_further_than_its_reasoning_is_an_answer_without_content():
+    thought = [block for block in blocks_of("openai_responses/reasoning_summary") if b"output_text" not in block]
+    reading = played(dialect_of("openai_responses/x"), thought)
+    assert (reading.outcome, reading.reasoning) == ("ok", "summary")
+    assert reading.ttft_seconds is not None
+    assert (reading.ttfc_seconds, reading.tpot_seconds, reading.characters) == (None, None, None)
+
+
+def test_text_beside_a_thought_in_one_chunk_is_content_and_counts_alone():
+    both = b'data: {"candidates": [{"content": {"parts": [{"text": "hm, hm", "thought": true}, {"text": "One"}]}, '
+    reading = played(dialect_of("gemini/x"), [both + b'"finishReason": "STOP"}]}\n\n'])
+    assert (reading.outcome, reading.characters) == ("ok", len("One"))
+    assert reading.ttfc_seconds == reading.ttft_seconds

@@ -80,7 +80,7 @@ ODD: dict[str, Callable[[Blocks], Blocks]] = {
     "OpenRouter's comments": between(b": OPENROUTER PROCESSING\n\n"),
     "keepalive in a data line": between(b"data: : keepalive\n\n"),
     "empty data": between(b"data: \n\n", b"data:\n\n"),
-    "ping events": between(b'event: ping\ndata: {"type": "ping"}\n\n'),
+    "ping events": between(b'event: ping\ndata: {"type": "ping"}\n\n', b"event: ping\ndata: 12:00:01\n\n"),
     "ids and retries": lambda blocks: [b"id: 7\nretry: 3000\n" + block for block in blocks],
     "error: null": lambda blocks: each_chunk(blocks, lambda chunk: chunk | {"error": None}),
     "error: {}": lambda blocks: each_chunk(blocks, lambda chunk: chunk | {"error": {}}),

@@ -21,7 +21,7 @@ function selecting() {
 async function refresh() {
   if (document.hidden || selecting()) return;
   try {
-    const answer = await fetch(location.pathname, {cache: "no-store", signal: AbortSignal.timeout(5000)});
+    const answer = await fetch(location.pathname + location.search, {cache: "no-store", signal: AbortSignal.timeout(5000)});
     if (!answer.ok) throw new Error(answer.status);
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const focused = document.activeElement && document.activeElement.getAttribute("href");

@@ -1,7 +1,7 @@
 """Asks what a check needs to know, the way the configured tool would: at its URL, with its header."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from pinchpoint.sources.probe.settings import ProbeTargetSettings
 from pinchpoint.sources.probe.sse import SseEvent
 
 CHEAP: Mapping[str, Any] = {"max_tokens": 16, "prompt_words": 0}  # the least that every API accepts
+MAX_NAME = 63
 UNNAMED = "unnamed"  # until the list of models gives a name
 _LOOPBACK = ("http://127.", "http://localhost", "http://[::1]")
 
@@ -51,7 +52,7 @@ class Asked:
 def target_of(triple: Triple) -> ProbeTargetSettings:
     """A target that asks as little as can be. Raises ``ValidationError`` for a URL or a name that is none."""
     return ProbeTargetSettings(
-        name="check",
+        name=triple.name[:MAX_NAME],
         url=triple.url,
         dialect=triple.dialect,
         model=triple.model.strip() or UNNAMED,
@@ -72,12 +73,19 @@ async def list_models(triple: Triple, target: ProbeTargetSettings, *, keyless: b
     return asked
 
 
-async def request(triple: Triple, target: ProbeTargetSettings) -> Asked:
-    """Sends one request of a few tokens."""
+Send = Callable[[ProbeTargetSettings, Prober], Awaitable[ProbeReading | None]]  # None: it was not allowed
+
+
+async def send_unasked(_target: ProbeTargetSettings, prober: Prober) -> ProbeReading | None:
+    return await prober.probe()
+
+
+async def request(triple: Triple, target: ProbeTargetSettings, send: Send) -> Asked:
+    """Sends one request of a few tokens, if ``send`` does."""
     asked = Asked()
     prober = Prober(target, clock=time.time, dialect=_ToolDialect(triple, target), heard=asked.hear)
     try:
-        asked.reading = await prober.probe()
+        asked.reading = await send(target, prober)
     finally:
         await prober.close()
     return asked

@@ -7,7 +7,15 @@ from pydantic import ValidationError
 
 from pinchpoint.snapshot import ProbeOutcome
 from pinchpoint.sources.probe.check import look
-from pinchpoint.sources.probe.check.asking import CHEAP, UNNAMED, list_models, request, target_of
+from pinchpoint.sources.probe.check.asking import (
+    CHEAP,
+    UNNAMED,
+    Send,
+    list_models,
+    request,
+    send_unasked,
+    target_of,
+)
 from pinchpoint.sources.probe.check.steps import Evidence, steps
 from pinchpoint.sources.probe.check.triple import Check, Finding, Part, Triple
 from pinchpoint.sources.probe.check.verdict import findings
@@ -16,8 +24,11 @@ from pinchpoint.sources.probe.key import KeyUnusableError, key_of
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
 
-async def check(triple: Triple, *, free: bool, environment: Mapping[str, str]) -> Check:
-    """Checks one triple. ``free`` sends nothing that is billed. Writes nothing; never raises but ``CancelledError``."""
+async def check(triple: Triple, *, free: bool, environment: Mapping[str, str], send: Send = send_unasked) -> Check:
+    """Checks one triple. ``free`` sends nothing that is billed; ``send`` decides whether the request is sent.
+
+    Writes nothing; raises nothing but ``CancelledError``, and what ``send`` does.
+    """
     if (flaw := look.unusable(triple)) is not None:
         return _result(triple, wrong=(*_first(triple.flaws, Part.URL), flaw))
     try:
@@ -27,10 +38,12 @@ async def check(triple: Triple, *, free: bool, environment: Mapping[str, str]) -
         part = Part.MODEL if "model" in mistake["loc"] else Part.URL
         what, _, remedy = mistake["msg"].removeprefix("Value error, ").partition("; ")
         return _result(triple, wrong=(Finding(part=part, what=what, remedy=remedy or "correct it"),))
-    return await _checked(triple, target, free=free, environment=environment)
+    return await _checked(triple, target, free=free, environment=environment, send=send)
 
 
-async def check_target(target: ProbeTargetSettings, *, free: bool, environment: Mapping[str, str]) -> Check:
+async def check_target(
+    target: ProbeTargetSettings, *, free: bool, environment: Mapping[str, str], send: Send = send_unasked
+) -> Check:
     """Checks a configured target, with its proxy, deadlines and parameters."""
     model = "" if target.model == UNNAMED else target.model or ""
     triple = Triple(name=target.name, url=target.url, model=model, dialect=target.dialect)
@@ -39,10 +52,13 @@ async def check_target(target: ProbeTargetSettings, *, free: bool, environment: 
     except KeyUnusableError as error:
         remedy = "make it readable to pinchpoint, with the bare key in it"
         return _result(triple, wrong=(Finding(part=Part.KEY, what=str(error), remedy=remedy),))
-    return await _checked(triple, target.model_copy(update=dict(CHEAP)), free=free, environment=environment)
+    cheap = target.model_copy(update=dict(CHEAP))
+    return await _checked(triple, cheap, free=free, environment=environment, send=send)
 
 
-async def _checked(triple: Triple, target: ProbeTargetSettings, *, free: bool, environment: Mapping[str, str]) -> Check:
+async def _checked(
+    triple: Triple, target: ProbeTargetSettings, *, free: bool, environment: Mapping[str, str], send: Send
+) -> Check:
     evidence = Evidence(triple=triple, listing=await list_models(triple, target))
     if evidence.stopped_at is None:
         if triple.key and evidence.listed.outcome is ProbeOutcome.OK:
@@ -50,7 +66,7 @@ async def _checked(triple: Triple, target: ProbeTargetSettings, *, free: bool, e
         model = triple.model.strip() or next(iter(evidence.listed.models), UNNAMED)
         evidence = replace(evidence, model=model)
         if not free and model != UNNAMED:
-            asked = await request(triple, target.model_copy(update={"model": model}))
+            asked = await request(triple, target.model_copy(update={"model": model}), send)
             evidence = replace(evidence, asked=asked)
     wrong = (*triple.flaws, *findings(evidence))
     seen = (*triple.notes, *look.notes(triple, environment))

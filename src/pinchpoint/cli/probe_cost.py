@@ -1,0 +1,67 @@
+"""What a probe by hand costs: it counts in the daemon's ledger, under the same caps."""
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pinchpoint.config import Settings
+    from pinchpoint.snapshot import ProbeReading
+    from pinchpoint.sources.probe import Prober
+    from pinchpoint.sources.probe.settings import ProbeTargetSettings
+    from pinchpoint.sources.probe.spend import Admission
+
+
+class Till:
+    """Says on stderr what each hosted target's probe may cost, and sends none that its caps don't allow.
+
+    A ledger that can't be used keeps a probe back where the operator said where it is kept; else the probe is sent,
+    for somebody asked for it, and that it is not counted is said.
+    """
+
+    def __init__(self, settings: "Settings") -> None:
+        import os
+
+        from pinchpoint.config.state import state_directory
+        from pinchpoint.sources.probe.spend import Purse
+
+        self._caps = settings.probes.caps.caps()
+        self._demanded = settings.state_directory is not None or bool(os.environ.get("STATE_DIRECTORY"))
+        self._purse = Purse(state_directory(settings))
+        self._doors: dict[str, Admission] = {}
+
+    def close(self) -> None:
+        self._purse.close()
+
+    async def probe(self, target: "ProbeTargetSettings", prober: "Prober") -> "ProbeReading | None":
+        """The reading; ``None`` when the probe was not sent."""
+        from pinchpoint.snapshot import Placement, ProbeSkip
+
+        if target.placement is Placement.LOCAL:
+            return await prober.probe()
+        admission = self._door(target)
+        answer = await admission.ask(time.monotonic())
+        if answer is ProbeSkip.LEDGER and not self._demanded:
+            _say(f"{target.name}: not counted in a ledger: {admission.held.detail if admission.held else ''}")
+            return await prober.probe()
+        if isinstance(answer, ProbeSkip):
+            why = f"{answer.value}: {admission.held.detail}" if admission.held else answer.value
+            _say(f"{target.name}: not sent ({why})")
+            return None
+        reading = await prober.probe()
+        await admission.settle(answer, reading, time.monotonic())
+        return reading
+
+    def _door(self, target: "ProbeTargetSettings") -> "Admission":
+        from pinchpoint.sources.probe.spend import Admission
+
+        if target.name not in self._doors:
+            self._doors[target.name] = door = Admission(target, self._caps, self._purse, seconds_apart=0)
+            most = door.at_most
+            money = "the price is not known" if most.usd is None else f"{most.usd:.6f} USD"
+            _say(f"{target.name}: a probe may cost up to {most.tokens} tokens ({money})")
+        return self._doors[target.name]
+
+
+def _say(line: str) -> None:
+    print(f"pinchpoint: {line}", file=sys.stderr)

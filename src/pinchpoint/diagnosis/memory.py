@@ -1,0 +1,41 @@
+"""What was found of each engine at the tick before: with nothing new to look at, the same is found again.
+
+An engine is scraped every few seconds and judged every second. Measuring is a function of the scrapes, and the verdict
+one of what was measured, so either is taken from here when what it is made of is the same. Never changes an answer.
+"""
+
+from collections.abc import Collection
+
+from pinchpoint.diagnosis.signals import Measured, Scrapes, Signals, measured
+from pinchpoint.diagnosis.thresholds import Thresholds
+from pinchpoint.diagnosis.verdict import Diagnosis
+
+
+class Memory:
+    """Of each engine what was measured last, and the verdict on it. For one thread."""
+
+    def __init__(self, thresholds: Thresholds) -> None:
+        self.thresholds = thresholds  # what is here holds for these alone
+        self._measured: dict[str, Measured] = {}
+        self._judged: dict[str, tuple[Signals, Diagnosis]] = {}
+
+    def measured(self, engine: str, epoch: Scrapes, readings: Scrapes, thresholds: Thresholds) -> Measured:
+        """What these scrapes measure."""
+        found = self._measured.get(engine)
+        if found is None or found.readings != readings or found.epoch != epoch:
+            self._measured[engine] = found = measured(engine, epoch, readings, thresholds)
+        return found
+
+    def judged(self, engine: str, signals: Signals) -> Diagnosis | None:
+        """The verdict on these signals, but for the age of the scrape; ``None`` when it is yet to be found."""
+        before, diagnosis = self._judged.get(engine, (None, None))
+        return diagnosis if before == signals else None
+
+    def keep(self, engine: str, signals: Signals, diagnosis: Diagnosis) -> None:
+        self._judged[engine] = (signals, diagnosis)
+
+    def forget_all_but(self, engines: Collection[str]) -> None:
+        """Ends what is remembered of engines that are gone."""
+        for gone in (self._measured.keys() | self._judged.keys()) - set(engines):
+            self._measured.pop(gone, None)
+            self._judged.pop(gone, None)
