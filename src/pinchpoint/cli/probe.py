@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pinchpoint.cli.check_probe import check_probe
 from pinchpoint.cli.exits import BAD_NEWS, fail, fail_over
 from pinchpoint.cli.probe_cost import Till
 
@@ -23,12 +24,21 @@ MAX_NAME = 63  # of a target; a URL may be longer
 
 def probe(
     targets: Annotated[
-        list[str], typer.Argument(help="URLs of OpenAI-compatible APIs, or names from the configuration.")
-    ],
+        list[str] | None, typer.Argument(help="URLs of OpenAI-compatible APIs, or names from the configuration.")
+    ] = None,
     config: Annotated[Path | None, typer.Option("--config.file", help="Configuration that names the targets.")] = None,
     model: Annotated[str | None, typer.Option(help="Model name. Default: the first that the API lists.")] = None,
     api_key_file: Annotated[Path | None, typer.Option(help="File that holds the API key for the URLs given.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Test base URL, key and model step by step instead. Files of Codex, Claude Code, Cline and CC Switch "
+            "are targets too.",
+        ),
+    ] = False,
+    free: Annotated[bool, typer.Option("--free", help="With --check: send nothing that is billed.")] = False,
 ) -> None:
     """Send one streaming request to each target: phases, TTFT, TPOT, outcome and what to do about a failure.
 
@@ -38,11 +48,18 @@ def probe(
     Examples:
       pinchpoint probe http://127.0.0.1:8000
       pinchpoint probe chat hosted --config.file /etc/pinchpoint/pinchpoint.yaml
+      pinchpoint probe --check ~/.codex/config.toml
     """
+    options = {"model": model, "api_key_file": api_key_file}
+    if check:
+        check_probe(targets or (), config, options, free=free, as_json=as_json)
+        return
+    if not targets:
+        fail("name a target: a URL, or a name from --config.file")
     from pinchpoint.snapshot import ProbeOutcome
 
     settings = _settings(config)
-    chosen = _chosen(targets, settings, {"model": model, "api_key_file": api_key_file})
+    chosen = _chosen(targets, settings, options)
     readings = asyncio.run(_probe_all(chosen, settings))
     if as_json:
         print(json.dumps([_plain(asdict(reading)) for reading in readings], indent=2))

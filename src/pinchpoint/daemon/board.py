@@ -53,7 +53,7 @@ class Board:
     def expect_engines(self, targets: Iterable[EngineTarget], now: float) -> None:
         """Says which engines there are: new ones are starting, engines that are gone take their readings with them."""
         self.targets = tuple(targets)
-        self._joiner.expect(self.targets)
+        self._joiner.expect(self.targets, self.settings.local_engine.facts())
         names = {target.engine for target in self.targets}
         for gone in self._engines.keys() - names:
             del self._engines[gone]

@@ -54,7 +54,8 @@ def redirected(here: URL, answer: Answer) -> URL:
 async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     if encoding not in _ENCODINGS:
-        raise SourceError(Reason.NOT_EXPOSITION, f"the body is encoded as {encoding[:20]}, which was not asked for")
+        named = encoding if encoding in ("br", "zstd", "compress") else "something else"
+        raise SourceError(Reason.NOT_EXPOSITION, f"the body is encoded as {named}, which was not asked for")
     # Inflating is done here, not by aiohttp, because a small body can inflate to gigabytes.
     inflater = zlib.decompressobj(wbits=47) if encoding in ("gzip", "deflate") else None  # 47: either header
     body = bytearray()

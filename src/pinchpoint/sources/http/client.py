@@ -162,11 +162,14 @@ class HttpClient:
 
     async def _follow(self, here: URL, ticket: Ticket, max_body_bytes: int, now: Callable[[], float]) -> Answer:
         for _ in range(1 + MAX_REDIRECTS):
-            async with self._ask(here, ticket) as response:
-                answer = await read_answer(response, max_body_bytes, now())
-            if not answer.location:
-                return answer
-            here = redirected(here, answer)
+            try:
+                async with self._ask(here, ticket) as response:
+                    answer = await read_answer(response, max_body_bytes, now())
+                if not answer.location:
+                    return answer
+                here = redirected(here, answer)
+            except SourceError as error:
+                raise ticket.unsaid(error) from None
         raise SourceError(
             Reason.HTTP_STATUS, f"more than {MAX_REDIRECTS} redirects; set url (and metrics_path) to the final place"
         )
