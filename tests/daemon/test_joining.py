@@ -70,6 +70,12 @@ def test_the_configuration_is_believed_before_the_command_line_and_each_fact_say
     }  # fmt: skip
 
 
+def test_what_a_port_of_this_host_said_of_itself_is_not_taken_for_the_configuration(joiner: Joiner) -> None:
+    for found_by, origin in (("loopback", "metrics"), ("file/fleet", "config"), ("", "config")):
+        joiner.expect([replace(TARGET, facts=EngineFacts(kind="vllm"), found_by=found_by)])
+        assert joined(joiner, reading(facts=EngineFacts(kind="vllm"))).facts.origins["kind"] == origin
+
+
 def test_a_capacity_that_only_the_log_says_is_the_replicas_and_never_replaces_their_own(joiner: Joiner) -> None:
     joiner.put(process(kv_cache_capacity_tokens=5000.0))
     own = replace(

@@ -19,7 +19,7 @@ Exposition = Mapping[str, Series]
 # none is read.
 CONFIG: Mapping[str, Any] = {
     "discovery": {"interval_seconds": 5},
-    "engines": {"interval_seconds": 1, "timeout_seconds": 1, "stale_after_seconds": 5},
+    "engines": {"interval_seconds": 1, "timeout_seconds": 4, "stale_after_seconds": 8},
     "diagnosis": {"window_seconds": 12, "stall_seconds": 12, "hold_seconds": 3, "idle_seconds": 5},
     "gpu": {"enabled": False},
 }
