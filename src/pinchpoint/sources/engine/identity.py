@@ -1,12 +1,10 @@
 """What a server says of itself beside its metrics: its version (/version) and its model's length (/v1/models)."""
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
 from pinchpoint.snapshot import EngineFacts
-from pinchpoint.sources.http import Answer
+from pinchpoint.sources.http import Answer, json_object
 
 REFRESH_SECONDS = 600.0  # a restart is asked about at once; this is for one that went unseen
 MAX_VERSION_BYTES = 4096
@@ -46,8 +44,7 @@ class Identity:
 
 
 def version_in(body: bytes) -> str | None:
-    answer = _object(body)
-    return _text(answer.get("version"), 64)
+    return _text(json_object(body).get("version"), 64)
 
 
 def facts_in(body: bytes) -> EngineFacts:
@@ -55,7 +52,7 @@ def facts_in(body: bytes) -> EngineFacts:
 
     Of several models nothing, unless they are one by several names (with one root) or have one length.
     """
-    models = _object(body).get("data")
+    models = json_object(body).get("data")
     own = [m for m in models if isinstance(m, dict) and not m.get("parent")] if isinstance(models, list) else []
     if not own:
         return _NOTHING
@@ -67,14 +64,6 @@ def facts_in(body: bytes) -> EngineFacts:
         model=_text(own[0].get("id"), MAX_TEXT) if len(own) == 1 or (len(roots) == 1 and own[0].get("root")) else None,
         max_model_len=length if known and len(lengths) == 1 else None,
     )
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return answer if isinstance(answer, dict) else {}
 
 
 def _text(value: object, longest: int) -> str | None:

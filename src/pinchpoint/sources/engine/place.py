@@ -3,7 +3,6 @@
 Is not how it is read (that is ``reading``), and not the scraper, which keeps time and counts failures.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ import structlog
 from pinchpoint.snapshot import EngineReading, EngineTarget, Reason, ReplicaReading
 from pinchpoint.sources.engine.kinds import KINDS, Get, llamacpp
 from pinchpoint.sources.engine.kinds.openai import alive
-from pinchpoint.sources.http import Answer, SourceError
+from pinchpoint.sources.http import Answer, SourceError, json_object
 
 DEFAULT_PATH = "/metrics"
 LOOK_AGAIN_SECONDS = 300.0  # for metrics of a server that had none: somebody may have switched them on
@@ -122,7 +121,7 @@ class Place:
 
         /props does neither (tools/server/README.md).
         """
-        props = _object((await get(llamacpp.PROPS_PATH, MAX_PROPS_BYTES)).body)
+        props = json_object((await get(llamacpp.PROPS_PATH, MAX_PROPS_BYTES)).body)
         if props.get("role") == "router":
             raise SourceError(
                 Reason.REFUSED,
@@ -162,11 +161,3 @@ class Place:
                 Reason.NOT_EXPOSITION,
                 f"JSON, not Prometheus text, at {' and '.join(self._paths())}; check metrics_path",
             )
-
-
-def _object(body: bytes) -> dict[str, object]:
-    try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return answer if isinstance(answer, dict) else {}
