@@ -74,6 +74,16 @@ def test_an_answer_that_makes_no_sense_says_nothing(body: bytes) -> None:
     assert facts_in(body) == EngineFacts(kind="")
 
 
+@pytest.mark.parametrize("answer", [None, says(b"", 401), says(b"", 503)])
+async def test_a_later_refusal_takes_back_nothing(answer: Answer | None) -> None:
+    server, identity = Server(version=says(b'{"version": "0.32.0"}'), models=says(REAL)), Identity()
+    await identity.refresh(server, 0.0)
+    server.answers = {"version": answer, "models": answer}
+    await identity.refresh(server, REFRESH_SECONDS + 1)
+    facts = identity.onto(EngineFacts())
+    assert (len(server.asked), facts.version, facts.max_model_len) == (4, "0.32.0", 2048)
+
+
 async def test_it_is_asked_at_the_start_after_a_restart_and_every_ten_minutes() -> None:
     server, identity = Server(models=says(REAL)), Identity()
     for now in (0.0, 5.0, REFRESH_SECONDS, REFRESH_SECONDS + 1):

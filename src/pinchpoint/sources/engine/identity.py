@@ -33,9 +33,9 @@ class Identity:
         if self._asked_at is not None and now - self._asked_at <= REFRESH_SECONDS:
             return
         self._asked_at = now
-        if (version := await ask("/version", MAX_VERSION_BYTES)) is not None:
+        if (version := await ask("/version", MAX_VERSION_BYTES)) and version.status == 200:
             self._version = version_in(version.body)
-        if (models := await ask("/v1/models", MAX_MODELS_BYTES)) is not None:
+        if (models := await ask("/v1/models", MAX_MODELS_BYTES)) and models.status == 200:
             self._models = facts_in(models.body)
 
     def onto(self, facts: EngineFacts) -> EngineFacts:
