@@ -34,7 +34,7 @@ class Place:
         self._path: str | None = None  # where the exposition was found
         self._last: EngineReading | None = None  # of a server without metrics
         self._looked_at = float("-inf")
-        self._said = False
+        self._has_told = False  # the log that there are none
         self._asked_at = float("-inf")
 
     def is_due(self, now: float) -> bool:
@@ -46,12 +46,14 @@ class Place:
         """The exposition was read as this."""
         self._kind = reading.facts.kind
 
-    async def ask(self, get: Get, now: Callable[[], float]) -> Answer | EngineReading:
+    async def ask(self, target: EngineTarget, get: Get, now: Callable[[], float]) -> Answer | EngineReading:
         """The answer that should hold the exposition, or the reading of a server that has none or that sleeps.
+
+        ``target`` is the same endpoint each time, though other facts, objectives and GPUs may be said of it by now.
 
         Raises ``SourceError``. Of an answer that is no exposition the status, or else the body, says why.
         """
-        self._asked_at = now()
+        self._target, self._asked_at = target, now()
         if self._target.facts.kind == "openai" or (self._last and now() - self._looked_at < LOOK_AGAIN_SECONDS):
             return await self._alive(get, now)
         if self._kind == "llamacpp" and not self._target.side_effects:
@@ -106,14 +108,14 @@ class Place:
                 detail = f"no metrics (HTTP {status}), and {error.detail}, or check metrics_path"
                 raise SourceError(Reason.UNAUTHORIZED, detail) from None
             return None
-        if not self._said:
+        if not self._has_told:
             _log.info(
                 "engine has no metrics, it is seen by its probes and GPUs alone",
                 engine=self._target.engine,
                 status=status,
                 remedy="SGLang has them with --enable-metrics, llama-server with --metrics, vLLM always",
             )
-        self._said = True
+        self._has_told = True
         return self._last
 
     async def _asleep(self, get: Get, now: Callable[[], float]) -> EngineReading | None:
