@@ -93,12 +93,7 @@ class Joiner:
         facts = replace(own, origins={**told, **own.origins})
         if process is not None:
             facts = facts.completed(process.facts, "command_line")
-        capacity = facts.kv_cache_capacity_tokens
-        replicas = tuple(
-            replace(each, kv_cache_capacity_tokens=capacity) if each.kv_cache_capacity_tokens is None else each
-            for each in reading.replicas
-        )
-        return replace(reading, facts=facts, replicas=replicas if capacity else reading.replicas)
+        return reading.with_facts(facts)
 
     def _with_gpus(
         self, reading: EngineReading, target: EngineTarget, process: EngineProcess | None, last: _Join | None
@@ -110,7 +105,7 @@ class Joiner:
         named = {gpu.name for gpu in self._world.gpus if gpu.gpu in gpus and gpu.name}
         facts = reading.facts
         if len(named) == 1:
-            facts = facts.completed(EngineFacts(kind="", gpu_name=named.pop()), "nvml")
+            facts = facts.completed(EngineFacts(gpu_name=named.pop()), "nvml")
         return replace(
             reading,
             facts=facts,

@@ -11,7 +11,7 @@ MAX_VERSION_BYTES = 4096
 MAX_MODELS_BYTES = 262_144  # every LoRA adapter is a model
 MAX_TOKENS = 10**12
 MAX_TEXT = 256
-_NOTHING = EngineFacts(kind="")
+_NOTHING = EngineFacts()
 
 Ask = Callable[[str, int], Awaitable[Answer | None]]  # a path, and how many bytes it may say
 
@@ -60,7 +60,6 @@ def facts_in(body: bytes) -> EngineFacts:
     length = own[0].get("max_model_len")
     known = isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= MAX_TOKENS
     return EngineFacts(
-        kind="",
         model=_text(own[0].get("id"), MAX_TEXT) if len(own) == 1 or (len(roots) == 1 and own[0].get("root")) else None,
         max_model_len=length if known and len(lengths) == 1 else None,
     )
