@@ -9,7 +9,7 @@ from dataclasses import replace
 import structlog
 
 from pinchpoint.snapshot import EngineReading, EngineTarget, Reason, ReplicaReading
-from pinchpoint.sources.engine.kinds import KINDS, Get, llamacpp
+from pinchpoint.sources.engine.kinds import KINDS, PATHS, Get, llamacpp
 from pinchpoint.sources.engine.kinds.openai import alive
 from pinchpoint.sources.http import Answer, SourceError, json_object
 
@@ -18,7 +18,6 @@ LOOK_AGAIN_SECONDS = 300.0  # for metrics of a server that had none: somebody ma
 BUSY_SECONDS = 60.0  # one that answers nobody while it generates is alive that long after its last answer
 MAX_PROPS_BYTES = 2**20  # llama-server's /props: chat templates are in it
 
-_PATHS = tuple(dict.fromkeys((DEFAULT_PATH, *(path for kind in KINDS.values() for path in kind.paths))))
 _NO_SUCH_PAGE = frozenset({404, 405, 501})
 _SILENT = " beside its work: one request at a time, it seems"
 
@@ -83,7 +82,7 @@ class Place:
         if self._target.metrics_path != DEFAULT_PATH:
             return (self._target.metrics_path,)
         kind = KINDS.get(self._kind)
-        paths = _PATHS if kind is None else kind.paths
+        paths = PATHS if kind is None else kind.paths
         return (self._path, *(path for path in paths if path != self._path)) if self._path in paths else paths
 
     async def _alive(self, get: Get, now: Callable[[], float]) -> EngineReading:
