@@ -18,7 +18,7 @@ from pinchpoint.snapshot import (
 )
 from pinchpoint.sources.process import Looked
 
-TARGET = EngineTarget(engine="chat", url="http://127.0.0.1:8000", facts=EngineFacts(kind=""))
+TARGET = EngineTarget(engine="chat", url="http://127.0.0.1:8000", facts=EngineFacts())
 
 
 def gpu(index: int, *pids: int, **more: Any) -> GpuReading:
@@ -31,7 +31,7 @@ def reading(*replicas: str, at: float = 1.0, **more: Any) -> EngineReading:
 
 
 def process(*pids: int, pid: int = 100, by_replica: dict[str, tuple[int, ...]] | None = None, **facts: Any) -> Looked:
-    own = EngineFacts().completed(EngineFacts(kind="", **facts), "command_line")
+    own = EngineFacts().completed(EngineFacts(**facts), "command_line")
     found = EngineProcess(
         pid=pid,
         port=8000,
@@ -61,7 +61,7 @@ def test_the_configuration_is_believed_before_the_command_line_and_each_fact_say
     target = replace(TARGET, facts=EngineFacts(kind="vllm", max_num_seqs=8))
     joiner.expect([target])
     joiner.put(process(max_num_seqs=16, tensor_parallel_size=2))
-    own = replace(target.facts, model="m").completed(EngineFacts(kind="", max_model_len=2048), "models")
+    own = replace(target.facts, model="m").completed(EngineFacts(max_model_len=2048), "models")
     found = joined(joiner, reading(facts=own)).facts
     assert (found.max_num_seqs, found.tensor_parallel_size) == (8, 2)
     assert found.origins == {
@@ -149,7 +149,7 @@ def test_replicas_have_the_gpus_of_their_ranks_and_what_is_no_ranks_is_nobodys(j
 def test_without_titles_configured_gpus_are_split_only_where_that_comes_out_even(
     joiner: Joiner, size: int | None, stages: int | None, expected: dict[str, tuple[str, ...]]
 ) -> None:
-    facts = EngineFacts(kind="", tensor_parallel_size=size, pipeline_parallel_size=stages)
+    facts = EngineFacts(tensor_parallel_size=size, pipeline_parallel_size=stages)
     joiner.expect([replace(TARGET, facts=facts, gpus=("0", "1", "2", "3"))])
     own = reading("0", "1", facts=facts, gpus=("0", "1", "2", "3"))
     assert joined(joiner, own).gpus_by_replica == expected

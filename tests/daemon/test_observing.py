@@ -10,7 +10,7 @@ from pinchpoint.config import Settings
 from pinchpoint.daemon import finding as finding_module
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.node import NoGpus
-from pinchpoint.daemon.observing import AT_ONCE, Observer, named_engines
+from pinchpoint.daemon.observing import AT_ONCE, Observer
 from pinchpoint.snapshot import EngineTarget, Reason
 from pinchpoint.sources.discovery import Finding, Opening
 from pinchpoint.sources.discovery.finder import Say
@@ -66,8 +66,7 @@ def engine(name: str, **more: Any) -> dict[str, Any]:
 
 
 async def follow(observer: Observer, *engines: dict[str, Any], **more: Any) -> None:
-    new = settings(*engines, **more)
-    await observer.apply(new, named_engines(new))
+    await observer.apply(settings(*engines, **more))
 
 
 async def test_a_few_engines_are_asked_at_once_and_a_fleet_is_spread_over_the_interval(observer, jobs) -> None:

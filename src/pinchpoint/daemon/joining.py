@@ -103,17 +103,8 @@ class Joiner:
             facts = facts.completed(process.facts, "command_line")
         models = {model for model in (facts.model, *(each.model for each in reading.replicas)) if model}
         facts, odd = with_local(facts, models, self._local, alone=len(self._targets) == 1)
-        capacity = facts.kv_cache_capacity_tokens
-        replicas = tuple(
-            replace(each, kv_cache_capacity_tokens=capacity) if each.kv_cache_capacity_tokens is None else each
-            for each in reading.replicas
-        )
-        return replace(
-            reading,
-            facts=facts,
-            replicas=replicas if capacity else reading.replicas,
-            warnings=(*reading.warnings, *odd),
-        )
+        joined = reading.with_facts(facts)
+        return replace(joined, warnings=(*joined.warnings, *odd)) if odd else joined
 
     def _with_gpus(
         self, reading: EngineReading, target: EngineTarget, process: EngineProcess | None, last: _Join | None
@@ -125,7 +116,7 @@ class Joiner:
         named = {gpu.name for gpu in self._world.gpus if gpu.gpu in gpus and gpu.name}
         facts = reading.facts
         if len(named) == 1:
-            facts = facts.completed(EngineFacts(kind="", gpu_name=named.pop()), "nvml")
+            facts = facts.completed(EngineFacts(gpu_name=named.pop()), "nvml")
         return replace(
             reading,
             facts=facts,

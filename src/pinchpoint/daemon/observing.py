@@ -56,12 +56,12 @@ class Observer:
         self._look = ProcessLook(scheduler, board, clock)
         self._settings: Settings | None = None
 
-    async def apply(self, settings: Settings, named: tuple[EngineTarget, ...]) -> None:
-        """Starts, changes and ends jobs so that they match ``settings``, whose engines are ``named``.
+    async def apply(self, settings: Settings) -> None:
+        """Starts, changes and ends jobs so that they match ``settings``.
 
         Readings of what stays are kept. Everything is changed before the first ``await``: no tick sees a half.
         """
-        self._named = named
+        self._named = tuple(engine.target() for engine in settings.engines.targets)
         before, self._settings = self._settings, settings
         self._discoverer.follow(settings)
         self._follow_engines(settings, anew=before is not None and _pace(before) != _pace(settings))
@@ -149,11 +149,6 @@ class Observer:
         started = self._clock()
         outcome = await source.read()
         self._board.put_pods(outcome, self._clock() - started)
-
-
-def named_engines(settings: Settings) -> tuple[EngineTarget, ...]:
-    """The engines that the configuration names."""
-    return tuple(engine.target() for engine in settings.engines.targets)
 
 
 def _is_there(scraper: EngineScraper | None, target: EngineTarget) -> bool:

@@ -17,6 +17,7 @@ from pinchpoint.snapshot import (
     ProbeOutcome,
     ProbeReading,
     Reason,
+    Slo,
     Snapshot,
     Window,
 )
@@ -44,6 +45,16 @@ async def scraped(url: str, kind: str = "openai", **more: object) -> EngineReadi
 
 def at(second: float) -> Callable[[], float]:
     return lambda: second
+
+
+async def test_what_is_said_of_a_watched_engine_may_change_between_two_scrapes():
+    async with serving(v1__models=models({"id": "qwen"})) as server, HttpClient() as client:
+        engine = EngineScraper(target(server.url), client, QUICK)
+        await engine.scrape(at(0))
+        engine.target = target(server.url, slo=Slo(ttft_seconds=9), gpus=("3",))
+        reading = await engine.scrape(at(5))
+    assert isinstance(reading, EngineReading)
+    assert (reading.slo.ttft_seconds, reading.gpus) == (9, ("3",))
 
 
 async def test_a_list_of_models_is_life_and_says_the_model():

@@ -109,7 +109,7 @@ def _facts(engine: EngineView) -> dict[str, object]:
     facts = engine.last.facts if engine.last else EngineFacts()
     inferred = engine.settled.diagnosis.signals.get("inferred_max_num_seqs") if engine.settled else None
     if inferred is not None:
-        facts = facts.completed(EngineFacts(kind="", max_num_seqs=int(inferred)), "inferred")
+        facts = facts.completed(EngineFacts(max_num_seqs=int(inferred)), "inferred")
     return {
         name: {"value": as_json(value), "origin": facts.origins.get(name)}
         for name, value in facts.known().items()

@@ -65,10 +65,11 @@ class EngineScraper:
         """
         async with self._one_in_flight:
             began = now()
+            deadline = began + self._timeout
             try:
-                reading = await self._read(now, began + self._timeout)
+                reading = await self._read(now, deadline)
             except SourceError as error:
-                detail = error.detail + await self._life_beside(error.reason, now)
+                detail = error.detail + await self._life_beside(error.reason, now, deadline)
                 return self._absent(error.reason, detail, began, now())
             except Exception as error:  # noqa: BLE001 - the guard of this source: a defect costs one reading, not the daemon
                 if self._lost is not Reason.ERROR:  # once, not at every scrape
@@ -101,7 +102,7 @@ class EngineScraper:
             seconds = round(max(0.05, deadline - now()), 2)  # it is said in the error
             return await self._get(path, max_body_bytes or self._settings.max_body_bytes, now, seconds)
 
-        answer = await self._place.ask(get, now)
+        answer = await self._place.ask(self.target, get, now)
         if isinstance(answer, EngineReading):
             return answer
         _require_ok(answer, self.target.access)
@@ -133,15 +134,12 @@ class EngineScraper:
             headers=self._headers,
         )
 
-    async def _life_beside(self, reason: Reason, now: Callable[[], float]) -> str:
+    async def _life_beside(self, reason: Reason, now: Callable[[], float], deadline: float) -> str:
         """What to add when only /metrics fails: vLLM's can while requests are served (vLLM issue 49983)."""
         if reason is not Reason.HTTP_STATUS:
             return ""
-        try:
-            health = await self._get("/health", 4096, now, SMALL_TIMEOUT_SECONDS)
-        except SourceError:
-            return ""
-        return ONLY_METRICS_FAIL if health.status == 200 else ""
+        health = await self._small("/health", MAX_HEALTH_BYTES, now, deadline)
+        return ONLY_METRICS_FAIL if health and health.status == 200 else ""
 
     def _absent(self, reason: Reason, detail: str, began: float, at: float) -> Absence:
         detail = f"engine {self.target.engine} at {self.target.url}: {detail}"

@@ -1,7 +1,9 @@
 """One HTTP answer, with a cap on its inflated size and no redirect to elsewhere."""
 
+import json
 import zlib
 from dataclasses import dataclass
+from typing import Any
 
 import aiohttp
 from yarl import URL
@@ -35,6 +37,15 @@ async def read_answer(response: aiohttp.ClientResponse, max_body_bytes: int, at:
         if not response.content.is_eof():
             response.close()  # else the connection would be kept until an endless body has been read
     return Answer(response.status, at, body, response.headers.get("Content-Type"), location)
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """The JSON object that a body is; empty where it is none."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def redirected(here: URL, answer: Answer) -> URL:

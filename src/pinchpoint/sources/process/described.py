@@ -19,7 +19,7 @@ MAX_CONFIG_BYTES = 65_536
 
 def described(proc: Proc, root: int, holders: Iterable[int], port: int, parents: Parents) -> EngineProcess:
     """The engine of ``root``; ``holders`` have its socket."""
-    facts, kind = EngineFacts(kind=""), ""
+    facts, kind = EngineFacts(), ""
     for pid in dict.fromkeys((root, *holders)):  # a launcher's words, then what it made of them for its server
         kind = kind or command_of(proc.arguments(pid)).kind
         facts = facts.completed(_said(proc, pid), "command_line")
@@ -37,7 +37,7 @@ def described(proc: Proc, root: int, holders: Iterable[int], port: int, parents:
 def _said(proc: Proc, pid: int) -> EngineFacts:
     command = command_of(proc.arguments(pid))
     if not command.kind:
-        return EngineFacts(kind="")
+        return EngineFacts()
     wanted = OPTIONS[command.kind].variables
     path = config_file(command)
     return facts_of(

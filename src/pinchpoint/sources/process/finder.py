@@ -68,7 +68,7 @@ class ProcessFinder:
             process = self._process(at, holders.get(at.inode, ()), parents) if at else None
             log = self._logs.facts(process, target, self._clock())
             if process is None and log.known():
-                process = EngineProcess(pid=0, port=local.port(target.url), facts=EngineFacts(kind=""))
+                process = EngineProcess(pid=0, port=local.port(target.url), facts=EngineFacts())
             if process is not None:
                 found[target.engine] = replace(process, facts=process.facts.completed(log, "log"))
         return Looked(processes=found, living=frozenset(parents))

@@ -4,14 +4,13 @@ It is asked for its models or, where it has no such list, for /health. Nothing i
 by our own probes and its GPUs. Sources: OpenAI's API reference (/v1/models), Ollama's docs/api.md (/api/ps).
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 
 from pinchpoint.snapshot import EngineFacts, EngineReading, EngineTarget, Reason, ReplicaReading
 from pinchpoint.sources.engine.exposition import Families
 from pinchpoint.sources.engine.kinds.kind import JUDGED_BY, EngineKind, Get, Translation
-from pinchpoint.sources.http import Answer, SourceError
+from pinchpoint.sources.http import Answer, SourceError, json_object
 
 MAX_BODY_BYTES = 2**20  # a thousand models
 MAX_MODEL_CHARS = 200
@@ -98,11 +97,7 @@ def _loaded(body: bytes) -> EngineFacts:
 
 
 def _list(body: bytes, key: str) -> list[object] | None:
-    try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    found = answer.get(key) if isinstance(answer, dict) else None
+    found = json_object(body).get(key)
     return found if isinstance(found, list) else None
 
 
