@@ -160,7 +160,10 @@ class EngineScraper:
 
 def _shows_life(last: EngineReading | None, reading: EngineReading) -> bool:
     """Whether each replica has moved since the last scrape: then nobody need ask whether it lives."""
-    return last is not None and all(replica not in last.replicas for replica in reading.replicas)
+    if last is None:
+        return False
+    before = {replica.replica: replica for replica in last.replicas}
+    return all(before.get(replica.replica) != replica for replica in reading.replicas)
 
 
 def _require_ok(answer: Answer, access: HttpAccess) -> None:
