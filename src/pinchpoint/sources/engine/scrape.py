@@ -53,6 +53,11 @@ class EngineScraper:
         self._identity = Identity()
         self._lost: Reason | None = None
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether the last scrape gave a reading: then the next is likely to be short."""
+        return self._last is not None and self._lost is None
+
     def is_due(self, now: float) -> bool:
         """Whether to scrape, for whoever comes by at every interval: a target that fails is asked less often, and
         one that bears less no more than that."""
