@@ -53,6 +53,11 @@ class EngineScraper:
         self._identity = Identity()
         self._lost: Reason | None = None
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether the last scrape gave a reading: then the next is likely to be short."""
+        return self._last is not None and self._lost is None
+
     def is_due(self, now: float) -> bool:
         """Whether to scrape, for whoever comes by at every interval: a target that fails is asked less often, and
         one that bears less no more than that."""
@@ -158,7 +163,10 @@ class EngineScraper:
 
 def _shows_life(last: EngineReading | None, reading: EngineReading) -> bool:
     """Whether each replica has moved since the last scrape: then nobody need ask whether it lives."""
-    return last is not None and all(replica not in last.replicas for replica in reading.replicas)
+    if last is None:
+        return False
+    before = {replica.replica: replica for replica in last.replicas}
+    return all(before.get(replica.replica) != replica for replica in reading.replicas)
 
 
 def _require_ok(answer: Answer, access: HttpAccess) -> None:

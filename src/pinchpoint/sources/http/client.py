@@ -12,6 +12,7 @@ from yarl import URL
 
 from pinchpoint.snapshot import HttpAccess, Reason
 from pinchpoint.sources.http.answer import Answer, read_answer, redirected
+from pinchpoint.sources.http.connector import BoundedConnector
 from pinchpoint.sources.http.failure import SourceError, failure
 from pinchpoint.sources.http.resolver import Resolver
 from pinchpoint.sources.http.ticket import OPEN, Ticket, Tickets
@@ -69,7 +70,7 @@ class HttpClient:
             ]:
                 _log.warning("proxy variables are set and not used: servers are asked directly", variables=proxies)
             self._resolver = Resolver()
-            connector = aiohttp.TCPConnector(
+            connector = BoundedConnector(
                 limit=MAX_CONNECTIONS,
                 limit_per_host=MAX_CONNECTIONS_PER_HOST,
                 keepalive_timeout=KEEPALIVE_SECONDS,
