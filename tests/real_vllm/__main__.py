@@ -7,6 +7,7 @@ stdout, progress to stderr. See docs/vllm-real.md.
 
 import argparse
 import asyncio
+import signal
 import sys
 import tempfile
 import time
@@ -38,14 +39,24 @@ def main() -> int:
             home = installed(say)
             started = time.monotonic()
             with tempfile.TemporaryDirectory(prefix="pinchpoint-vllm-") as name:
-                asyncio.run(Journey(home=home, folder=Path(name), runs=runs, say=say, note=rows.append).travel())
+                journey = Journey(home=home, folder=Path(name), runs=runs, say=say, note=rows.append)
+                asyncio.run(_until_ended(journey))
         except (InstallError, EngineError, TimeoutError, AssertionError) as error:
             failure = str(error)
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            failure = "interrupted; everything that was started is ended"
     if rows:
         print_table(rows, time.monotonic() - started)
     if failure:
         console.print(f"[red]{escape(failure)}[/]", soft_wrap=True)
     return 0 if rows and not failure and all(row.good for row in rows) else 1
+
+
+async def _until_ended(journey: Journey) -> None:
+    """SIGTERM ends it as Ctrl-C does: in good order."""
+    journeying = asyncio.ensure_future(journey.travel())
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, journeying.cancel)
+    await journeying
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class Journey:
             for number, run in enumerate(self.runs):
                 flags = ("--max-num-seqs", str(run.max_num_seqs), *run.flags)
                 self.say(f"starting vLLM: {' '.join(flags)}")
-                with Vllm(self.home, model, port, self.folder / f"vllm-{number}.log", *flags) as engine:
+                async with Vllm(self.home, model, port, self.folder / f"vllm-{number}.log", *flags) as engine:
                     self.say(f"vLLM is ready after {engine.seconds_to_ready:.0f} s")
                     await self._run(run, engine, pinchpoint, config)
 

@@ -27,6 +27,7 @@ from pinchpoint.daemon.node import Node, this_node
 from pinchpoint.daemon.observing import Observer
 from pinchpoint.daemon.reloading import Reloader
 from pinchpoint.daemon.telling import Teller
+from pinchpoint.daemon.wall_clock import WallClock
 from pinchpoint.outputs.recorder import Recorder
 from pinchpoint.outputs.web import WebServer
 from pinchpoint.scheduler import Scheduler
@@ -53,6 +54,7 @@ class Daemon:
         self.node = node or this_node(settings)
         self.recorder = recorder
         self._clock = clock
+        self._wall_clock = WallClock(clock)
         self._started_unix = time.time()
         self._stopping = asyncio.Event()
         self.begins_anew = False  # as a new process, once ``run`` has returned
@@ -93,7 +95,7 @@ class Daemon:
 
     async def tick(self) -> None:
         """Observe what the sources have, decide and render in the deciding thread, publish."""
-        now, unix_offset = self._clock(), time.time() - self._clock()
+        now, unix_offset = self._clock(), self._wall_clock.offset()
         snapshot, sources = self.board.snapshot(now, unix_offset)
         if self.node.gpus.outdated and not self.recorder and not self._stopping.is_set():
             log.warning("the driver was upgraded under this process, which begins anew with its library")

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -15,8 +16,9 @@ from pinchpoint.outputs.scene import Scene
 from pinchpoint.outputs.web import page
 from pinchpoint.outputs.web.drawings import bar, spark
 from pinchpoint.outputs.web.markup import MAX_TEXT, el, text
+from pinchpoint.outputs.web.page import CARDS
 from pinchpoint.outputs.web.words import SEVERITIES, reason_in_words, throttle_in_words
-from pinchpoint.snapshot import Reason, ThrottleReason
+from pinchpoint.snapshot import Reason, Snapshot, ThrottleReason
 from tests.outputs.web import scenes
 
 LATE = "our own event loop was late, so no TTFT was taken"
@@ -293,3 +295,43 @@ def test_a_gap_in_the_values_is_a_gap_in_the_line() -> None:
 
 def test_a_bar_of_more_than_everything_is_full() -> None:
     assert 'width="100.0%"' in bar(1.7, "x")
+
+
+def fleet(engines: int) -> Scene:
+    snapshot = Snapshot(at=300.0, engines=tuple(scenes.engine(f"engine {n} & co", 300.0) for n in range(engines)))
+    verdicts = [
+        scenes.settled(
+            reading.engine, 300.0, Bottleneck.KV_CAPACITY if number == engines - 1 else Bottleneck.HEALTHY, "so"
+        )
+        for number, reading in enumerate(snapshot.engines)
+    ]
+    return scenes.scene([snapshot], verdicts)
+
+
+def test_of_500_engines_the_worst_have_a_card_and_the_others_a_way_to_theirs() -> None:
+    shown = fleet(500)
+    reader = read(shown)
+    assert reader.open == []
+    assert reader.articles()[0] == "Engine engine 499 & co: Out of KV cache"
+    assert len(reader.articles()) == CARDS
+    links = [attrs["href"] or "" for tag, attrs in reader.tags if tag == "a" and attrs["href"].startswith("?engine=")]
+    assert len(links) == len(set(links)) == 500 - CARDS
+    name = unquote(links[0].removeprefix("?engine="))
+    alone = Reader(page(shown, engine=name))
+    assert alone.articles() == [f"Engine {name}: Healthy"]
+    assert len(page(shown).encode()) < 1_000_000
+
+
+def test_the_tally_of_a_fleet_leads_to_the_first_of_each_class() -> None:
+    reader = read(fleet(60))
+    ids = {attrs["id"] for _, attrs in reader.tags if "id" in attrs}
+    targets = [attrs["href"][1:] for tag, attrs in reader.tags if tag == "a" and attrs["href"].startswith("#")]
+    assert len(targets) == 2
+    assert set(targets) <= ids
+    assert {"1", "59"} <= set(reader.texts)
+
+
+def test_an_engine_that_is_not_there_has_a_page_that_says_so() -> None:
+    reader = Reader(page(fleet(3), engine="<gone>"))
+    assert "No engine of this name" in reader.texts
+    assert reader.articles() == []

@@ -258,9 +258,9 @@ async def test_the_page_is_rendered_once_per_tick_however_many_ask(monkeypatch: 
     rendered: list[object] = []
     original = endpoints.page
 
-    def counted(scene: scenes.Scene | None, age: float = 0.0, path: str = "/metrics") -> str:
+    def counted(scene: scenes.Scene | None, *arguments: object) -> str:
         rendered.append(scene)
-        return original(scene, age, path)
+        return original(scene, *arguments)
 
     monkeypatch.setattr(endpoints, "page", counted)
     held = [healthy()]
