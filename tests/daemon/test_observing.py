@@ -186,7 +186,7 @@ async def test_engines_that_hang_leave_connections_to_those_that_answer(jobs, bo
 
     hanging = [socket.create_server(("127.0.0.1", 0)) for _ in range(MAX_CONNECTIONS + 20)]  # nobody accepts
     well = await asyncio.start_server(answer, "127.0.0.1", 0)
-    observer = Observer(jobs, board, HostSource().read, LoopLag(time.monotonic), time.monotonic, lambda: ())
+    observer = Observer(jobs, board, HostSource().read, time.monotonic, lambda: ())
     try:
         ports = {f"hangs{n}": each.getsockname()[1] for n, each in enumerate(hanging)}
         ports["well"] = well.sockets[0].getsockname()[1]

@@ -52,9 +52,13 @@ class LoopWatch:
 
     def lateness(self, begin_ns: int, end_ns: int) -> float:
         """The largest lateness of any stamp from ``begin_ns`` to ``end_ns``, in seconds."""
-        late = [*self._late, (self._last_ns, self._clock_ns())] if self._inside else self._late
-        found = (end - begin for begin, end in late if begin_ns <= end + _TICK_NS and end_ns > begin)
-        return max(0, max(found, default=0) - _TICK_NS) / 1e9
+        worst = self._clock_ns() - self._last_ns if self._inside and end_ns > self._last_ns else 0
+        for from_ns, to_ns in reversed(self._late):
+            if to_ns + _TICK_NS < begin_ns:
+                break
+            if from_ns < end_ns:
+                worst = max(worst, to_ns - from_ns)
+        return max(0, worst - _TICK_NS) / 1e9
 
     def _wait(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)

@@ -43,14 +43,14 @@ def reading(case: Case, at: float, exchange: Exchange, times: Timing) -> ProbeRe
     transcript, stamps, usage = exchange.transcript, exchange.stamps, exchange.transcript.usage
     seen = outcome not in _NO_LATENCY
     end_ns = transcript.end_ns if transcript.ended and transcript.end_ns is not None else exchange.end_ns
-    notes = [message, *_notes(exchange, times)]
+    said = "; ".join(filter(None, (message, *_notes(exchange, times))))
     return ProbeReading(
         target=case.target.name,
         placement=case.placement,
         at=at,
         outcome=outcome,
         engine=case.target.engine,
-        detail=excerpt("; ".join(filter(None, notes)), (case.key,)),
+        detail=excerpt(said, (case.key,)) if said else "",
         remedy=remedy(case),
         ttft_seconds=times.ttft_seconds if seen else None,
         ttfc_seconds=times.ttfc_seconds if seen else None,

@@ -94,7 +94,8 @@ class OpenAICompletions(OpenAIChat):
 def _text(delta: dict[str, Any]) -> tuple[TextKind | None, int]:
     kind, characters = None, 0
     for name, sort in _FIELDS.items():
-        for found, text in _parts(delta.get(name), sort):
+        value = delta.get(name)
+        for found, text in _parts(value, sort) if value else ():
             kind, characters = kind or found, characters + len(text)
     if kind is None and (delta.get("tool_calls") or delta.get("function_call")):
         kind = TextKind.TOOL
