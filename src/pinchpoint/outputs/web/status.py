@@ -29,6 +29,7 @@ def status(scene: Scene) -> dict[str, object]:
         "topology": as_json(scene.topology),
         "findings": as_json(findings(snapshot.gpus, snapshot.links)),
         "probes": [_reading(probe, now) for probe in snapshot.probes],
+        "comparisons": as_json(snapshot.comparisons),
         "host": _reading(snapshot.host, now) if snapshot.host else None,
         "missing": [{key: value for key, value in row.items() if key != "at"} for row in absent],
         "sources": as_json(report.sources),

@@ -25,6 +25,8 @@ def blank_reading(case: Case, at: float) -> ProbeReading:
         engine=case.target.engine,
         detail=excerpt(case.judgement.message, (case.key,)),
         remedy=remedy(case),
+        model=case.model,
+        compare_with=tuple(case.target.compare_with),
     )
 
 
@@ -71,6 +73,8 @@ def reading(case: Case, at: float, exchange: Exchange, times: Timing) -> ProbeRe
         connection=None if stamps.ready_ns is None else "reused" if stamps.reused else "new",
         http_status=exchange.status,
         retry_after_seconds=case.judgement.retry_after_seconds,
+        model=case.model,
+        compare_with=tuple(case.target.compare_with),
     )
 
 
