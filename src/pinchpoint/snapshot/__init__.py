@@ -19,7 +19,7 @@ from pinchpoint.snapshot.host import HostReading
 from pinchpoint.snapshot.model_family import are_kin, model_family
 from pinchpoint.snapshot.nvml_calls import NvmlCall, NvmlCalls, StuckCall
 from pinchpoint.snapshot.ownership import gpus_of_process_tree
-from pinchpoint.snapshot.probe import Placement, ProbeLiveness, ProbeOutcome, ProbeReading, ProbeSkip
+from pinchpoint.snapshot.probe import PROBE_PHASES, Placement, ProbeLiveness, ProbeOutcome, ProbeReading, ProbeSkip
 from pinchpoint.snapshot.probe_totals import ProbeSpend, ProbeTotals
 from pinchpoint.snapshot.replica import ReplicaReading
 from pinchpoint.snapshot.self_report import DiscoveryReport, JobReport, SelfReport, SourceReport
@@ -30,6 +30,7 @@ from pinchpoint.snapshot.window import Window
 __all__ = [
     "LAST_PROBES",
     "NVLINK_FAMILIES",
+    "PROBE_PHASES",
     "Absence",
     "DiscoveryReport",
     "EngineFacts",

@@ -63,21 +63,21 @@ class _Side:
 
 
 def compared(
-    targets: Iterable[Sequence[ProbeReading]], now: float, *, at_least: int = MIN_PROBES
+    targets: Iterable[Sequence[ProbeReading]], now: float, *, last: int = LAST_PROBES, at_least: int = MIN_PROBES
 ) -> tuple[ProbeComparison, ...]:
     """Each local target that has somebody to be held against. ``targets`` holds the probes of each, oldest first.
 
     A target names its counterparts in ``compare_with``; else they are the hosted ones with a model of the same family,
     else all of them.
     """
-    sides = [side for probes in targets if (side := _side(probes, now, at_least)) is not None]
+    sides = [side for probes in targets if (side := _side(probes[-last:], now, at_least)) is not None]
     hosted = [side for side in sides if side.last.placement is Placement.HOSTED]
     found = (_comparison(side, hosted) for side in sides if side.last.placement is Placement.LOCAL)
     return tuple(comparison for comparison in found if comparison.hosted)
 
 
 def _side(probes: Sequence[ProbeReading], now: float, at_least: int) -> _Side | None:
-    newest = [probe for probe in probes[-LAST_PROBES:] if now - probe.at <= FRESH_SECONDS]
+    newest = [probe for probe in probes if now - probe.at <= FRESH_SECONDS]
     if not newest:
         return None
     first = [seconds for probe in newest if (seconds := _until(probe, probe.ttft_seconds)) is not None]
@@ -118,7 +118,8 @@ def _named(medians: Mapping[str, float] | Mapping[str, float | None]) -> dict[st
 
 def _comparison(side: _Side, hosted: Sequence[_Side]) -> ProbeComparison:
     local = side.last
-    others = _counterparts(local, hosted)
+    wanted = _counterparts(local, hosted)
+    others = [other for other in wanted if other.medians.probes] or wanted  # one that only fails says nothing
     together = {
         signal: median(values)
         for signal in ("ttft", "ttfc", "tpot", "characters_per_second")

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+# In the order of time; a probe's first_content is none of them, for it lies within generation.
+PROBE_PHASES = ("resolve", "connect", "tls", "send", "headers", "first_token", "generation")
+
 
 class Placement(StrEnum):
     LOCAL = "local"
