@@ -149,3 +149,26 @@ def test_kinship_of_a_model_without_a_name_is_not_known() -> None:
     assert are_kin("gpt-4o", None) is None
     assert are_kin("gpt-4o", "gpt-4o-mini") is True
     assert are_kin("gpt-4o", "qwen2.5-7b") is False
+
+
+@pytest.mark.parametrize(
+    ("fields", "pace"),
+    [
+        ({"tpot_seconds": 0.01, "completion_tokens": 40, "characters": 160}, 400.0),
+        ({"tpot_seconds": 0.01, "completion_tokens": 40, "characters": 160, "reasoning": "streamed"}, 400.0),
+        (
+            {"tpot_seconds": 0.01, "completion_tokens": 900, "characters": 160, "reasoning": "hidden",
+             "phases": {"generation": 0.5}},
+            320.0,
+        ),
+        ({"tpot_seconds": 0.01, "completion_tokens": 900, "characters": 160, "reasoning": "hidden"}, None),
+        ({"tpot_seconds": None, "completion_tokens": 40, "characters": 160}, None),
+        ({"tpot_seconds": 0.01, "completion_tokens": None, "characters": 160}, None),
+        ({"tpot_seconds": 0.01, "completion_tokens": 40, "characters": None}, None),
+    ],
+)  # fmt: skip
+def test_the_pace_of_the_text_is_known_where_tpot_is_and_hidden_tokens_have_no_length(
+    fields: dict[str, Any], pace: float | None
+) -> None:
+    reading = ProbeReading(target="t", placement=LOCAL, at=1.0, outcome=ProbeOutcome.OK, **fields)
+    assert reading.characters_per_second == (None if pace is None else pytest.approx(pace))

@@ -35,7 +35,14 @@ class Till:
     def close(self) -> None:
         self._purse.close()
 
-    async def probe(self, target: "ProbeTargetSettings", prober: "Prober") -> "ProbeReading | ProbeSkip":
+    async def probe(self, target: "ProbeTargetSettings", prober: "Prober") -> "ProbeReading | None":
+        """The reading; ``None`` when the probe was not sent."""
+        from pinchpoint.snapshot import ProbeReading
+
+        answer = await self.ask(target, prober)
+        return answer if isinstance(answer, ProbeReading) else None
+
+    async def ask(self, target: "ProbeTargetSettings", prober: "Prober") -> "ProbeReading | ProbeSkip":
         """The reading; or why the probe was not sent."""
         from pinchpoint.snapshot import Placement, ProbeSkip
 

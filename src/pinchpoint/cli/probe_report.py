@@ -125,7 +125,9 @@ def _each(asked: Asked, pick: Callable[[ProbeReading], str | None]) -> str:
 
 
 def _stream(reading: ProbeReading) -> str | None:
-    return "buffered" if reading.buffered else None if reading.ttft_seconds is None else "flows"
+    if reading.buffered or reading.coalesced:
+        return "buffered" if reading.buffered else "coalesced"
+    return None if reading.ttft_seconds is None else "flows"
 
 
 def _meanings(every: Sequence[Asked], comparisons: Sequence[ProbeComparison], thresholds: Thresholds) -> Iterator[str]:

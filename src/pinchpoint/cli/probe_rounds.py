@@ -76,7 +76,7 @@ async def _ask(asked: Asked, prober: "Prober", till: Till, repeat: int, tell: Ca
 
     unix = time.time() - time.monotonic()  # `at` is read by others: Unix time
     for number in range(repeat):
-        answer = await till.probe(asked.target, prober)
+        answer = await till.ask(asked.target, prober)
         if isinstance(answer, ProbeSkip):
             asked.skip = answer
             tell(asked, repeat - number)
