@@ -16,6 +16,7 @@ from pinchpoint.snapshot.ownership import (
     split_by_process,
     split_evenly,
 )
+from pinchpoint.sources.discovery import LoopbackFinder
 from pinchpoint.sources.process import Looked
 
 MAX_SHARERS = 4  # named in warnings
@@ -85,8 +86,9 @@ class Joiner:
 
     def _with_facts(self, reading: EngineReading, target: EngineTarget, process: EngineProcess | None) -> EngineReading:
         own = reading.facts
+        said = EngineFacts() if target.found_by == LoopbackFinder.name else target.facts  # its kind, by its metrics
         told = {
-            name: "config" if getattr(target.facts, name) == value else "metrics"
+            name: "config" if getattr(said, name) == value else "metrics"
             for name, value in own.known().items()
             if name not in own.origins
         }
