@@ -34,9 +34,7 @@ def process(*pids: int, pid: int = 100, by_replica: dict[str, tuple[int, ...]] |
     own = EngineFacts().completed(EngineFacts(**facts), "command_line")
     found = EngineProcess(
         pid=pid,
-        port=8000,
-        kind="vllm",
-        facts=replace(own, kind=""),
+        facts=own,
         pids=(pid, *pids),
         pids_by_replica=by_replica or {},
     )
@@ -169,7 +167,7 @@ def test_a_gpu_that_is_lost_stays_the_engines_until_that_is_another_run(joiner: 
 
 def test_who_computes_on_an_engines_gpu_beside_it_is_named_once(joiner: Joiner) -> None:
     looked = process(101)
-    other = EngineProcess(pid=300, port=9000, kind="vllm", pids=(300, 301))
+    other = EngineProcess(pid=300, pids=(300, 301))
     joiner.put(
         replace(
             looked,
@@ -182,6 +180,13 @@ def test_who_computes_on_an_engines_gpu_beside_it_is_named_once(joiner: Joiner) 
     gpus = (gpu(0, 101, *range(900, 905)),)
     (warning,) = joined(joiner, reading(warnings=()), gpus).warnings
     assert warning == "GPU 0 is shared with process 900, process 901, process 902, process 903"
+
+
+@pytest.mark.parametrize(("found_by", "origin"), [("", "config"), ("file/fleet", "config"), ("loopback", "metrics")])
+def test_a_kind_that_was_seen_and_not_said_is_the_metrics_word(joiner: Joiner, found_by: str, origin: str) -> None:
+    facts = EngineFacts(kind="vllm")
+    joiner.expect([replace(TARGET, facts=facts, found_by=found_by)])
+    assert joined(joiner, reading(facts=facts)).facts.origins == {"kind": origin}
 
 
 def test_the_name_of_the_gpus_is_known_where_all_are_the_same(joiner: Joiner) -> None:

@@ -92,7 +92,7 @@ class Joiner:
 
     def _with_facts(self, reading: EngineReading, target: EngineTarget, process: EngineProcess | None) -> EngineReading:
         own = reading.facts
-        said = EngineFacts(kind="") if target.found_by == LoopbackFinder.name else target.facts  # a port, by nobody
+        said = EngineFacts() if target.found_by == LoopbackFinder.name else target.facts  # its kind, by its metrics
         told = {
             name: "config" if getattr(said, name) == value else "metrics"
             for name, value in own.known().items()

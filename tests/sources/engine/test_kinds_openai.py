@@ -90,6 +90,13 @@ async def test_a_home_made_server_lives_by_its_health():
         assert isinstance(await scraped(server.url), EngineReading)
 
 
+async def test_a_home_made_server_that_is_not_well_is_said_to_be_so_by_its_health():
+    async with serving(health=Page("no", status=500)) as server:
+        absence = await scraped(server.url)
+    assert isinstance(absence, Absence)
+    assert "HTTP 500 at /health" in absence.detail
+
+
 async def test_a_home_made_server_without_any_such_page_lives_by_answering():
     async with serving() as server:
         reading = await scraped(server.url)

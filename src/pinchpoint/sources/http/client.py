@@ -23,7 +23,6 @@ MAX_CONNECTIONS_PER_HOST = 16  # and port: behind a gateway, one target that han
 KEEPALIVE_SECONDS = 75.0  # an idle connection outlives the longest usual interval of 60 s; most servers end it before
 DNS_CACHE_SECONDS = 30
 
-
 _PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy"})
 
 # Compression would cost time on the engine's own event loop, so it is not asked for.

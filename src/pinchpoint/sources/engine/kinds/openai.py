@@ -39,16 +39,18 @@ async def alive(target: EngineTarget, get: Get, *, only_by_models: bool = False)
     ``only_by_models``: any web server has a page, so one that nobody called an engine must have a list of models.
     Raises ``SourceError`` when it does not answer, asks for credentials or is no such server.
     """
-    answer = await get("/v1/models", MAX_BODY_BYTES)
+    page = "/v1/models"
+    answer = await get(page, MAX_BODY_BYTES)
     facts = _facts_in(answer.body) if answer.status == 200 else None
     warnings: tuple[str, ...] = (NO_METRICS,)
     if answer.status in _NO_SUCH_PAGE and not only_by_models:
-        answer = await get("/health", MAX_BODY_BYTES)
+        page = "/health"
+        answer = await get(page, MAX_BODY_BYTES)
         facts = EngineFacts()
         if answer.status in _NO_SUCH_PAGE:
             warnings += ("it has neither /v1/models nor /health: up means that it answers HTTP",)
             answer = Answer(200, answer.at)
-    _require_ok(answer)
+    _require_ok(answer, page)
     if facts is None:
         raise SourceError(Reason.NOT_EXPOSITION, "/v1/models is no list of models; check url and kind")
     if facts.kind == "ollama":
@@ -67,13 +69,13 @@ async def alive(target: EngineTarget, get: Get, *, only_by_models: bool = False)
     )
 
 
-def _require_ok(answer: Answer) -> None:
+def _require_ok(answer: Answer, page: str) -> None:
     if answer.status in (401, 403):
         raise SourceError(
-            Reason.UNAUTHORIZED, f"HTTP {answer.status} at /v1/models: credentials are asked for; set bearer_token_file"
+            Reason.UNAUTHORIZED, f"HTTP {answer.status} at {page}: credentials are asked for; set bearer_token_file"
         )
     if answer.status != 200:
-        raise SourceError(Reason.HTTP_STATUS, f"HTTP {answer.status} at /v1/models; read the server's log")
+        raise SourceError(Reason.HTTP_STATUS, f"HTTP {answer.status} at {page}; read the server's log")
 
 
 def _facts_in(body: bytes) -> EngineFacts | None:
