@@ -3,6 +3,7 @@
 import http.server
 import os
 import re
+import signal
 import socket
 import statistics
 import subprocess
@@ -317,3 +318,21 @@ def test_sigterm_ends_it_though_every_thread_for_files_hangs(tmp_path: Path, con
         daemon.wait_for(daemon.samples, "the first tick")
         seconds, code = daemon.terminate()
         assert (code, seconds < 2.0) == (0, True), seconds
+
+
+def test_a_hangup_while_it_starts_does_not_end_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "pinchpoint.yaml"
+    os.mkfifo(pipe)  # read until its writer has come: so it is known to be starting
+    daemon = RunningDaemon(tmp_path, "--config.file", str(pipe))
+
+    def hang_up_and_configure() -> None:
+        with pipe.open("w") as file:
+            daemon.process.send_signal(signal.SIGHUP)
+            time.sleep(0.2)
+            file.write("gpu: {enabled: false}\ndiscovery: {loopback: false}\n")
+
+    writer = threading.Thread(target=hang_up_and_configure, daemon=True)
+    writer.start()
+    with daemon:
+        assert daemon.get("/-/healthy")
+    writer.join(5)

@@ -1,5 +1,6 @@
 """``pinchpoint run``: the daemon."""
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,6 +59,7 @@ def run(
       pinchpoint run --config.file /etc/pinchpoint/pinchpoint.yaml
       pinchpoint run --record recording/
     """
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the daemon hears it: else a reload would end it
     from pinchpoint import logs
     from pinchpoint.config import ConfigError, Loaded, Settings, read
     from pinchpoint.daemon import Daemon

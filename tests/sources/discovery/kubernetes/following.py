@@ -78,6 +78,7 @@ async def following(
     silence_seconds: float = 60.0,
     environment: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
+    build: Callable[[Mapping[str, object]], EngineTarget] = build,
     **given: Any,
 ) -> AsyncIterator[Following]:
     """Time passes at once where the watcher would wait between two attempts; what it waited for is in ``slept``."""

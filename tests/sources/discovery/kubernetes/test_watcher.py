@@ -2,15 +2,16 @@
 
 import asyncio
 import json
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pinchpoint.snapshot import Reason
+from pinchpoint.snapshot import EngineTarget, Reason
 from pinchpoint.sources.discovery.finder import Finding
 from pinchpoint.sources.discovery.ground import Ground
 from pinchpoint.sources.discovery.kubernetes import KubernetesSettings, KubernetesWatcher
@@ -402,3 +403,20 @@ async def test_the_credentials_for_engines_go_to_every_engine_and_never_print(ap
         assert isinstance(follows.last, Finding)
         assert {target.access.bearer_token for target in follows.last.targets} == {"engine-secret"}
         assert "engine-secret" not in repr(follows.last)
+
+
+async def test_engines_are_described_beside_the_loop(api: FakeKubernetes) -> None:
+    """Ten thousand were described on it at every change: seconds in which nothing else was done."""
+    threads: set[int] = set()
+
+    def noting(values: Mapping[str, object]) -> EngineTarget:
+        threads.add(threading.get_ident())
+        return build(values)
+
+    api.put(pod("chat-1"))
+    async with following(api, build=noting) as follows:
+        await follows.until_engines({"ml/chat-1"})
+        api.put(pod("chat-2"))
+        await follows.until_engines({"ml/chat-1", "ml/chat-2"})
+    assert threads
+    assert threading.get_ident() not in threads

@@ -75,7 +75,7 @@ class KubernetesWatcher:
                 await news.wait()
                 news.clear()
                 if all(part.known is not None or part.failure is not None for part in parts):
-                    say(self._finding(parts))
+                    say(await self._finding(parts))
                 await self._sleep(SETTLE_SECONDS)
 
     async def _scopes(self, cluster: Cluster) -> tuple[Scope, ...]:
@@ -95,11 +95,14 @@ class KubernetesWatcher:
             for namespace in namespaces
         )
 
-    def _finding(self, parts: list[Pods]) -> Finding | SourceError:
-        """A part that can't be read holds what it held; where nothing could ever be read there is no list."""
+    async def _finding(self, parts: list[Pods]) -> Finding | SourceError:
+        """A part that can't be read holds what it held; where nothing could ever be read there is no list.
+
+        Takes seconds for ten thousand pods, so it is done in a thread, on a copy.
+        """
         failure = next((part.failure for part in parts if part.failure is not None), None)
         if failure is not None and all(part.known is None for part in parts):
             return failure
-        pods = (pod for part in parts for pod in (part.known or {}).values())
-        targets, refused = engines_of(pods, self._settings, found_by=NAME, build=self._build)
+        pods = [pod for part in parts for pod in (part.known or {}).values()]
+        targets, refused = await asyncio.to_thread(engines_of, pods, self._settings, found_by=NAME, build=self._build)
         return Finding(targets=targets, refused=refused, failure=failure)
