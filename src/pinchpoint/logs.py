@@ -10,7 +10,7 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, TextIO
 
 import structlog
@@ -23,6 +23,7 @@ Format = Literal["auto", "console", "logfmt", "json"]
 HIDDEN = "***"
 MAX_TEXT = 2_000  # characters of one value: an engine's HTML error page must not fill the disk
 MAX_DEPTH, MAX_ITEMS = 6, 100  # of a nested value
+MIN_SECRET, MAX_SECRETS = 6, 4_000  # characters: a shorter one would blot out ordinary words; known by value
 LAST_FRAMES = 3  # the innermost ones say where it went wrong
 
 _SECRET_KEY = re.compile(
@@ -41,6 +42,7 @@ _SECRET_TEXT = tuple(
         (r"((?<![a-z])(?:token|secret)(?:=|[\"']\s*:\s*[\"']))[^\s&\"',;]+", rf"\1{HIDDEN}"),
     )
 )
+_hidden: set[str] = set()
 _BREAKS_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")  # and what reorders a line
 _NEEDS_QUOTES = re.compile(r"[^\w!#-<>-\[\]-~]|^$")
 _NOT_IN_KEY = re.compile(r"[^\w.-]")
@@ -87,8 +89,19 @@ def set_level(level: Level) -> None:
     logging.root.setLevel(level.upper())
 
 
+def hide(secrets: Iterable[str]) -> None:
+    """From now on these very values are in no line, besides what looks like a secret by itself.
+
+    Those of before stay hidden: a request with them may be under way.
+    """
+    new = {secret for secret in secrets if len(secret) >= MIN_SECRET}
+    known = new | _hidden if len(new | _hidden) <= MAX_SECRETS else new
+    _hidden.clear()
+    _hidden.update(known)
+
+
 def redact(value: object, depth: int = 0) -> object:
-    """``value`` without secrets: values under a secret's name, bearer tokens, API keys, user info in URLs.
+    """``value`` without secrets: known ones, values under a secret's name, bearer tokens, API keys, user info in URLs.
 
     Numbers stay as they are, mappings and sequences are walked (to a limit), anything else becomes its text.
     """
@@ -103,6 +116,8 @@ def redact(value: object, depth: int = 0) -> object:
         return [redact(item, depth + 1) for item in list(value)[:MAX_ITEMS]]
     text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
     cut = text[: 2 * MAX_TEXT]  # first, so that a huge text costs no more than a long one
+    for known in sorted(_hidden.copy(), key=len, reverse=True):  # one may hold another
+        cut = cut.replace(known, HIDDEN)
     for secret, replacement in _SECRET_TEXT:
         cut = secret.sub(replacement, cut)
     return cut if len(cut) <= MAX_TEXT else cut[:MAX_TEXT] + "…"

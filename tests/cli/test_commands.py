@@ -218,6 +218,29 @@ def test_check_config_says_fine_or_every_mistake(tmp_path: Path) -> None:
     assert pinchpoint("check-config", str(tmp_path / "absent")).exit_code == 2
 
 
+def test_check_config_explains_where_each_value_came_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, shared = tmp_path / "pinchpoint.yaml", tmp_path / "settings.json"
+    file.write_text("tick_seconds: 2\n")
+    shared.write_text('{"VLLM_MAX_NUM_SEQS": 16,\n "TAOTOKEN_MODEL": "gpt-4o-mini"}')
+    monkeypatch.setenv("VLLM_MAX_NUM_SEQS", "32")
+    monkeypatch.setenv("TAOTOKEN_API_KEY", "sk-canary-0123456789")
+    said = pinchpoint("check-config", str(file), "--settings.file", str(shared), "--explain")
+    lines = said.stdout.splitlines()
+    assert (said.exit_code, lines[0]) == (0, f"{file}: fine")
+    assert lines[1].startswith(f"note: {shared}:1: VLLM_MAX_NUM_SEQS: is 16, and environment VLLM_MAX_NUM_SEQS says 32")
+    assert f"tick_seconds = 2.0  ({file}:1)" in lines
+    assert "probes.targets.0.api_key = ***  (environment TAOTOKEN_API_KEY)" in lines
+    answer = json.loads(pinchpoint("check-config", "--settings.file", str(shared), "--json").stdout)
+    assert {"key": "local_engine.max_num_seqs", "value": "32", "where": "environment VLLM_MAX_NUM_SEQS"} in (
+        answer["settings"]
+    )
+    assert [note["key"] for note in answer["notes"]] == ["VLLM_MAX_NUM_SEQS"]
+    assert "canary" not in said.output + str(answer)
+    shared.write_text("{")
+    bad = pinchpoint("check-config", "--settings.file", str(shared), "--json")
+    assert (bad.exit_code, json.loads(bad.stdout)["fine"]) == (1, False)
+
+
 def test_the_shipped_example_configuration_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
     for example in sorted(Path("deploy").rglob("pinchpoint*.yaml")):
         result = pinchpoint("check-config", str(example))

@@ -39,7 +39,7 @@ async def test_it_says_what_it_may_cost_counts_in_the_ledger_and_is_not_sent_bey
     assert first.stderr.startswith("pinchpoint: h: a probe may cost up to 12"), first.stderr
     assert "USD" in first.stderr
     assert second.returncode == 1
-    assert json.loads(second.stdout) == []
+    assert json.loads(second.stdout) == [{"target": "h", "placement": "hosted", "skipped": "budget"}]
     assert "h: not sent (budget: tokens_per_day: 1188 are left, a probe may take 12" in second.stderr
 
 

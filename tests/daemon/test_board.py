@@ -136,6 +136,25 @@ def test_a_probe_target_that_moves_to_a_hosted_api_begins_anew(board: Board) -> 
     assert [(t.placement, t.requests_total) for t in snapshot.probe_totals] == [(Placement.HOSTED, 0)]
 
 
+def test_a_snapshot_compares_the_last_probes_of_local_and_hosted_targets_and_forgets_those_that_are_gone(
+    board: Board,
+) -> None:
+    targets = [("chat", Placement.LOCAL), ("api", Placement.HOSTED)]
+    board.expect_probes(targets)
+    for at in range(9):
+        for (name, placement), ttft in zip(targets, (9.0 if at < 4 else 0.6, 0.2), strict=True):
+            probe = ProbeReading(
+                target=name, placement=placement, at=at, outcome=ProbeOutcome.OK, ttft_seconds=ttft, engine="chat"
+            )
+            board.put_probe(probe, 1.0)
+    (comparison,) = board.snapshot(10.0, 0.0)[0].comparisons
+    assert (comparison.target, comparison.hosted, comparison.local.probes) == ("chat", ("api",), 5)
+    assert comparison.ratios["ttft"] == pytest.approx(3.0)
+    assert comparison.engine == "chat"
+    board.expect_probes(targets[:1])
+    assert board.snapshot(11.0, 0.0)[0].comparisons == ()
+
+
 def test_an_old_host_reading_is_gone(board: Board) -> None:
     board.put_host(HostReading(at=10.0, cpu_count=4), 0.001)
     assert board.snapshot(20.0, 0.0)[0].host is not None

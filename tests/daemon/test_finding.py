@@ -98,7 +98,8 @@ def put(path: Path, content: str) -> None:
 
 
 def watched(daemon: RunningDaemon) -> dict[str, float]:
-    return {dict(key)["engine"]: value for key, value in daemon.samples().get("pinchpoint_engine_up", {}).items()}
+    name = "pinchpoint_engine_up"
+    return {dict(key)["engine"]: value for key, value in daemon.samples(name).get(name, {}).items()}
 
 
 def wait_for_engines(daemon: RunningDaemon, *names: str) -> None:
@@ -277,7 +278,7 @@ def test_a_fleet_is_watched_off_the_node_without_a_word_of_gpus(
     tmp_path: Path, config: Path, lists: Path, fleet: Fleet
 ) -> None:
     put(lists / "a.json", fleet.groups(*(f"engine-{n}" for n in range(30))))
-    text = config.read_text().replace("{interval_seconds: 1}", "{interval_seconds: 5}")
+    text = config.read_text().replace("{interval_seconds: 1}", "{interval_seconds: 2}")
     config.write_text(text + "processes: {enabled: false}\n")  # this fleet is on this host
     with RunningDaemon(tmp_path, "--config.file", str(config)) as daemon:
         daemon.wait_for(lambda: list(watched(daemon).values()) == [1.0] * 30, "all engines to be up")

@@ -18,7 +18,7 @@ from pinchpoint.snapshot import (
 )
 from pinchpoint.sources.process import Looked
 
-TARGET = EngineTarget(engine="chat", url="http://127.0.0.1:8000", facts=EngineFacts(kind=""))
+TARGET = EngineTarget(engine="chat", url="http://127.0.0.1:8000", facts=EngineFacts())
 
 
 def gpu(index: int, *pids: int, **more: Any) -> GpuReading:
@@ -31,12 +31,10 @@ def reading(*replicas: str, at: float = 1.0, **more: Any) -> EngineReading:
 
 
 def process(*pids: int, pid: int = 100, by_replica: dict[str, tuple[int, ...]] | None = None, **facts: Any) -> Looked:
-    own = EngineFacts().completed(EngineFacts(kind="", **facts), "command_line")
+    own = EngineFacts().completed(EngineFacts(**facts), "command_line")
     found = EngineProcess(
         pid=pid,
-        port=8000,
-        kind="vllm",
-        facts=replace(own, kind=""),
+        facts=own,
         pids=(pid, *pids),
         pids_by_replica=by_replica or {},
     )
@@ -61,13 +59,19 @@ def test_the_configuration_is_believed_before_the_command_line_and_each_fact_say
     target = replace(TARGET, facts=EngineFacts(kind="vllm", max_num_seqs=8))
     joiner.expect([target])
     joiner.put(process(max_num_seqs=16, tensor_parallel_size=2))
-    own = replace(target.facts, model="m").completed(EngineFacts(kind="", max_model_len=2048), "models")
+    own = replace(target.facts, model="m").completed(EngineFacts(max_model_len=2048), "models")
     found = joined(joiner, reading(facts=own)).facts
     assert (found.max_num_seqs, found.tensor_parallel_size) == (8, 2)
     assert found.origins == {
         "kind": "config", "model": "metrics", "max_num_seqs": "config", "max_model_len": "models",
         "tensor_parallel_size": "command_line",
     }  # fmt: skip
+
+
+def test_what_a_port_of_this_host_said_of_itself_is_not_taken_for_the_configuration(joiner: Joiner) -> None:
+    for found_by, origin in (("loopback", "metrics"), ("file/fleet", "config"), ("", "config")):
+        joiner.expect([replace(TARGET, facts=EngineFacts(kind="vllm"), found_by=found_by)])
+        assert joined(joiner, reading(facts=EngineFacts(kind="vllm"))).facts.origins["kind"] == origin
 
 
 def test_a_capacity_that_only_the_log_says_is_the_replicas_and_never_replaces_their_own(joiner: Joiner) -> None:
@@ -143,7 +147,7 @@ def test_replicas_have_the_gpus_of_their_ranks_and_what_is_no_ranks_is_nobodys(j
 def test_without_titles_configured_gpus_are_split_only_where_that_comes_out_even(
     joiner: Joiner, size: int | None, stages: int | None, expected: dict[str, tuple[str, ...]]
 ) -> None:
-    facts = EngineFacts(kind="", tensor_parallel_size=size, pipeline_parallel_size=stages)
+    facts = EngineFacts(tensor_parallel_size=size, pipeline_parallel_size=stages)
     joiner.expect([replace(TARGET, facts=facts, gpus=("0", "1", "2", "3"))])
     own = reading("0", "1", facts=facts, gpus=("0", "1", "2", "3"))
     assert joined(joiner, own).gpus_by_replica == expected
@@ -163,7 +167,7 @@ def test_a_gpu_that_is_lost_stays_the_engines_until_that_is_another_run(joiner: 
 
 def test_who_computes_on_an_engines_gpu_beside_it_is_named_once(joiner: Joiner) -> None:
     looked = process(101)
-    other = EngineProcess(pid=300, port=9000, kind="vllm", pids=(300, 301))
+    other = EngineProcess(pid=300, pids=(300, 301))
     joiner.put(
         replace(
             looked,
@@ -176,6 +180,13 @@ def test_who_computes_on_an_engines_gpu_beside_it_is_named_once(joiner: Joiner) 
     gpus = (gpu(0, 101, *range(900, 905)),)
     (warning,) = joined(joiner, reading(warnings=()), gpus).warnings
     assert warning == "GPU 0 is shared with process 900, process 901, process 902, process 903"
+
+
+@pytest.mark.parametrize(("found_by", "origin"), [("", "config"), ("file/fleet", "config"), ("loopback", "metrics")])
+def test_a_kind_that_was_seen_and_not_said_is_the_metrics_word(joiner: Joiner, found_by: str, origin: str) -> None:
+    facts = EngineFacts(kind="vllm")
+    joiner.expect([replace(TARGET, facts=facts, found_by=found_by)])
+    assert joined(joiner, reading(facts=facts)).facts.origins == {"kind": origin}
 
 
 def test_the_name_of_the_gpus_is_known_where_all_are_the_same(joiner: Joiner) -> None:

@@ -27,7 +27,7 @@ class Finder(ProcessFinder):
         assert self.gate.wait(20)
         if self.defect:
             raise RuntimeError("a defect")
-        return Looked(processes={"chat": EngineProcess(pid=self.looks, port=1)}, living=frozenset({1}))
+        return Looked(processes={"chat": EngineProcess(pid=self.looks)}, living=frozenset({1}))
 
 
 @pytest.fixture

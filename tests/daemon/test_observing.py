@@ -1,6 +1,8 @@
 """Jobs of engines and finders follow what is configured and found: which begin, which stay, which end."""
 
 import asyncio
+import socket
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +12,13 @@ from pinchpoint.config import Settings
 from pinchpoint.daemon import finding as finding_module
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.node import NoGpus
-from pinchpoint.daemon.observing import AT_ONCE, Observer, named_engines
+from pinchpoint.daemon.observing import AT_ONCE, Observer
 from pinchpoint.snapshot import EngineTarget, Reason
 from pinchpoint.sources.discovery import Finding, Opening
 from pinchpoint.sources.discovery.finder import Say
 from pinchpoint.sources.host import HostSource
 from pinchpoint.sources.http import SourceError
+from pinchpoint.sources.http.client import MAX_CONNECTIONS
 
 
 class Jobs:
@@ -66,8 +69,7 @@ def engine(name: str, **more: Any) -> dict[str, Any]:
 
 
 async def follow(observer: Observer, *engines: dict[str, Any], **more: Any) -> None:
-    new = settings(*engines, **more)
-    await observer.apply(new, named_engines(new))
+    await observer.apply(settings(*engines, **more))
 
 
 async def test_a_few_engines_are_asked_at_once_and_a_fleet_is_spread_over_the_interval(observer, jobs) -> None:
@@ -171,3 +173,41 @@ async def test_a_defect_of_a_finder_is_an_absence_and_it_begins_again(observer, 
         await asyncio.sleep(0.001)
     assert board.snapshot(0.0, 0.0)[0].absence("discovery/file/told").reason is Reason.ERROR
     await observer.close()
+
+
+async def test_engines_that_hang_leave_connections_to_those_that_answer(jobs, board) -> None:
+    """More of them than the pool has connections: each held one until its deadline, and the others timed out."""
+    body = b"vllm:num_requests_running 1\n"
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        writer.close()  # as uvicorn does after five idle seconds
+
+    hanging = [socket.create_server(("127.0.0.1", 0)) for _ in range(MAX_CONNECTIONS + 20)]  # nobody accepts
+    well = await asyncio.start_server(answer, "127.0.0.1", 0)
+    observer = Observer(jobs, board, HostSource().read, time.monotonic, lambda: ())
+    try:
+        ports = {f"hangs{n}": each.getsockname()[1] for n, each in enumerate(hanging)}
+        ports["well"] = well.sockets[0].getsockname()[1]
+        targets = [
+            engine(name, url=f"http://127.0.0.1:{port}", timeout_seconds=2 if name == "well" else 10)
+            for name, port in ports.items()
+        ]
+        await follow(observer, engines={"interval_seconds": 10, "targets": targets})
+        await jobs.given["engine/well"]["run"]()
+        first = time.monotonic()
+        scrapes = [asyncio.create_task(jobs.given[f"engine/hangs{n}"]["run"]()) for n in range(len(hanging))]
+        await asyncio.sleep(0.5)  # until they hold what they can
+        await jobs.given["engine/well"]["run"]()
+        snapshot, _ = board.snapshot(time.monotonic(), 0.0)
+        assert [reading.engine for reading in snapshot.engines] == ["well"], "it answered again, within its deadline"
+        assert snapshot.engines[0].at > first
+        for scrape in scrapes:
+            scrape.cancel()
+        await asyncio.wait(scrapes)
+    finally:
+        await observer.close()
+        well.close()
+        for each in hanging:
+            each.close()

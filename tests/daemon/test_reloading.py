@@ -6,14 +6,13 @@ from pathlib import Path
 
 from pinchpoint.config import ConfigError, Problem, Settings, load
 from pinchpoint.daemon.reloading import Reloader
-from pinchpoint.snapshot import EngineTarget
 
-Taken = list[tuple[Settings, tuple[EngineTarget, ...]]]
+Taken = list[Settings]
 
 
 def reloader(load_settings, taken: Taken) -> Reloader:
-    async def take(settings: Settings, engines: tuple[EngineTarget, ...]) -> None:
-        taken.append((settings, engines))
+    async def take(settings: Settings) -> None:
+        taken.append(settings)
 
     return Reloader(load_settings, take)
 
@@ -72,4 +71,4 @@ async def test_a_token_file_that_is_missing_changes_nothing_and_is_named(tmp_pat
     assert (taken, ours.successful) == ([], False)
     token.write_text("secret\n")
     assert await ours.reload() is None
-    assert [engine.access.bearer_token_file for _, engines in taken for engine in engines] == [str(token)]
+    assert [engine.bearer_token_file for new in taken for engine in new.engines.targets] == [token]

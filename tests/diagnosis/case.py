@@ -2,6 +2,8 @@
 
 A series is ``VALUE[xTIMES] …``, one value a scrape, the last one repeated to the end; ``_`` is unknown, a word a fact.
 What ends in ``_total`` is a counter: its values are increments. A histogram's value is ``SECONDS*OBSERVATIONS``.
+A probe of ``targets`` takes ``duration_seconds`` from each of ``at`` on; in its series of TTFTs ``timeout`` is one that
+got none.
 """
 
 from collections.abc import Iterator
@@ -28,6 +30,7 @@ from pinchpoint.snapshot import (
     Slo,
     Snapshot,
     Window,
+    compared,
 )
 
 BOUNDS = (
@@ -62,6 +65,8 @@ class Case:
     missing: tuple[str, ...] = ()
     score: tuple[float, float] = (0.0, 1.0)
     why: str = ""  # must be in the sentence
+    says: tuple[str, ...] = ()  # each must be in the text of a fact
+    silent: tuple[str, ...] = ()  # signals that must not be in the evidence
     never: tuple[Bottleneck, ...] = field(default=())  # classes that must score below one half
 
     @property
@@ -72,6 +77,7 @@ class Case:
 def load(path: Path) -> Case:
     raw = yaml.safe_load(path.read_text())
     known = {"about", "expect", "evidence", "missing", "score", "why", "never", "steps", "step_seconds", "facts", "slo"}
+    known |= {"says", "silent"}
     assert not (
         wrong := raw.keys()
         - known
@@ -87,6 +93,7 @@ def load(path: Path) -> Case:
             "probe_ttft_seconds",
             "probe_tpot_seconds",
             "probe_outcome",
+            "targets",
             "absent_because",
         }
     ), wrong
@@ -99,6 +106,8 @@ def load(path: Path) -> Case:
         missing=tuple(raw.get("missing", ())),
         score=tuple(raw.get("score", (0.0, 1.0))),
         why=raw.get("why", ""),
+        says=tuple(raw.get("says", ())),
+        silent=tuple(raw.get("silent", ())),
         never=tuple(Bottleneck(name) for name in raw.get("never", ())),
     )
 
@@ -108,6 +117,7 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
     replicas = {name: _columns(series, steps, restart) for name, series in raw.get("replicas", {}).items()}
     gpus = {name: _columns(series, steps, 10**9) for name, series in raw.get("gpus", {}).items()}
     took = raw.get("probe_seconds", 0.0)
+    targets = [_target(name, target) for name, target in raw.get("targets", {}).items()]
     present = _series(raw.get("present", "1"), steps)
     for step in range(steps):
         at = step * seconds
@@ -127,8 +137,29 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
             engines=(engine, *others) if present[step] else others,
             absences=() if present[step] else (absence,),
             gpus=tuple(_gpu(name, columns, step, at) for name, columns in gpus.items()),
-            probes=tuple(_probe(began, took, raw) for began in raw.get("probes_at", ()) if began + took <= at)[-1:],
+            probes=(
+                *[_probe(began, took, raw) for began in raw.get("probes_at", ()) if began + took <= at][-1:],
+                *(ended[-1] for target in targets if (ended := _ended(target, at))),
+            ),
+            comparisons=compared((_ended(target, at) for target in targets), at),
         )
+
+
+def _target(name: str, raw: dict[str, Any]) -> list[ProbeReading]:
+    """The probes of one target; all of ``raw`` but ``at`` and ``ttft_seconds`` is the same in each."""
+    same = {"duration_seconds": 1.0} | raw | {"placement": Placement(raw.get("placement", "local"))}
+    begun = same.pop("at")
+    ttfts = _series(same.pop("ttft_seconds"), len(begun))
+    return [
+        ProbeReading(target=name, at=at, **same, outcome=ProbeOutcome.FIRST_TOKEN_TIMEOUT)
+        if ttft == "timeout"
+        else ProbeReading(target=name, at=at, **same, outcome=ProbeOutcome.OK, ttft_seconds=ttft, ttfc_seconds=ttft)
+        for at, ttft in zip(begun, ttfts, strict=True)
+    ]
+
+
+def _ended(probes: list[ProbeReading], at: float) -> list[ProbeReading]:
+    return [probe for probe in probes if probe.at + (probe.duration_seconds or 0.0) <= at]
 
 
 def _probe(at: float, took: float, raw: dict[str, Any]) -> ProbeReading:

@@ -29,6 +29,9 @@ def test_a_labelled_window_gets_its_class_with_its_evidence(case: Case) -> None:
     assert verdict.bottleneck is case.expect, f"{case.about}\n{verdict}"
     assert case.why in verdict.why
     assert set(case.evidence) <= {evidence.signal for evidence in verdict.evidence}
+    assert not set(case.silent) & {evidence.signal for evidence in verdict.evidence}
+    for words in case.says:
+        assert any(words in evidence.text for evidence in verdict.evidence), verdict.evidence
     assert set(case.missing) <= set(verdict.missing)
     low, high = case.score
     assert low <= verdict.scores.get(case.expect, 0.0) <= high

@@ -40,3 +40,13 @@ def test_seconds_count_from_the_first_scrape() -> None:
     verdict = judge_recording(case.snapshots[10:], "chat", Thresholds())
 
     assert verdict.timeline == (Interval(start=0.0, end=19.0, bottleneck=Bottleneck.SCHEDULER),)
+
+
+def test_probes_that_come_every_half_minute_are_compared_with_the_engine_in_a_recording_too(tmp_path: Path) -> None:
+    text = (CASES / "on_the_way_under_load_the_engines_median_counts.yaml").read_text()
+    path = tmp_path / "longer.yaml"
+    path.write_text(text.replace("steps: 110", "steps: 240").replace("[10, ", "[10, 130, 160, 190, 220, "))
+
+    diagnosis = judge_recording(load(path).snapshots, "chat", Thresholds()).diagnosis
+
+    assert "network_ttft_share" in {evidence.signal for evidence in diagnosis.evidence}

@@ -17,6 +17,7 @@ TTFT_BETWEEN_SECONDS = 0.5
 TTFT_BETWEEN_RATIO = 0.1
 # Where each fact can be learnt, as this engine is started: no metric, no flag and no answer says them all.
 ORIGINS = {
+    "kind": "metrics",
     "version": "metrics",
     "max_num_seqs": "command_line",
     "max_model_len": "models",

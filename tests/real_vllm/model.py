@@ -1,6 +1,6 @@
 """``python model.py FOLDER``, with vLLM's own Python: a small model of random weights and a tokenizer. No download.
 
-Ten layers of 768: 108 MB, and on two cores some 7 ms a token alone and 30 ms with sixteen beside it, so it queues and
+Ten layers of 768: 129 MB, and on two cores some 7 ms a token alone and 30 ms with sixteen beside it, so it queues and
 saturates like a GPU's engine in miniature. A smaller one is too quick: the API server would be what holds it up.
 """
 

@@ -15,11 +15,11 @@ T = TypeVar("T")
 Series = Mapping[tuple[tuple[str, str], ...], float]  # labels, sorted -> value
 Exposition = Mapping[str, Series]
 
-# Short intervals, so that a state shows within seconds and not within half a minute. An engine on a CPU has no GPU, so
-# none is read.
+# Short intervals, so that a state shows within seconds and not within half a minute; but where engine, clients and
+# daemon share two cores, a scrape may take a second. An engine on a CPU has no GPU, so none is read.
 CONFIG: Mapping[str, Any] = {
     "discovery": {"interval_seconds": 5},
-    "engines": {"interval_seconds": 1, "timeout_seconds": 1, "stale_after_seconds": 5},
+    "engines": {"interval_seconds": 1, "timeout_seconds": 4, "stale_after_seconds": 8},
     "diagnosis": {"window_seconds": 12, "stall_seconds": 12, "hold_seconds": 3, "idle_seconds": 5},
     "gpu": {"enabled": False},
 }

@@ -21,7 +21,7 @@ _BY_CLASS: dict[Bottleneck, tuple[bool, str]] = {
         True,
         "decode streams all that this card's memory can; another replica adds bandwidth",
     ),
-    Bottleneck.IDLE: (False, "the GPUs there are have nothing to do"),
+    Bottleneck.IDLE: (False, "what there is has nothing to do"),
     Bottleneck.HEALTHY: (False, "the service meets its objectives with the GPUs it has"),
     Bottleneck.SCHEDULER: (False, "a configured limit stops the engine while memory and compute are free"),
     Bottleneck.HOST_CPU: (False, "the host can't feed the GPUs it has"),

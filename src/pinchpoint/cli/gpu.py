@@ -53,12 +53,13 @@ def _post(url: str, what: str, token_file: Path | None) -> None:
     if not url.startswith(("http://", "https://")):
         fail(f"{shown}: is no URL; write http://HOST:PORT")
     request = urllib.request.Request(f"{url.rstrip('/')}/-/gpu/{what}", method="POST")  # noqa: S310 - checked above
-    request.add_header("Authorization", f"Bearer {_token(token_file)}")
+    token = _token(token_file)
+    request.add_header("Authorization", f"Bearer {token}")
     try:
         with _direct().open(request, timeout=TIMEOUT_SECONDS) as answer:
-            print(answer.read(4096).decode(errors="replace").strip())
+            print(answer.read(4096).decode(errors="replace").strip().replace(token, "***"))
     except urllib.error.HTTPError as error:
-        text = error.read(4096).decode(errors="replace").strip()
+        text = error.read(4096).decode(errors="replace").strip().replace(token, "***")  # who answers may be anybody
         fail(f"{shown}: {text or error.reason}", BAD_NEWS if error.code == 503 else 2)
     except (OSError, ValueError, http.client.HTTPException) as error:
         fail(f"{shown}: {getattr(error, 'reason', error)}; see whether pinchpoint runs there")

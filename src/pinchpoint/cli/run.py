@@ -8,7 +8,7 @@ import typer
 from pinchpoint.cli.exits import fail
 
 if TYPE_CHECKING:
-    from pinchpoint.config import Settings
+    from pinchpoint.config import Loaded, Settings
     from pinchpoint.outputs.recorder import Recorder
 
 
@@ -23,6 +23,10 @@ def run(
         bool | None, typer.Option("--web.enable-lifecycle", help="Allow POST /-/reload. Default: off.")
     ] = None,
     secrets: Annotated[Path | None, typer.Option("--secrets.dir", help="Folder with one secret per file.")] = None,
+    settings_file: Annotated[
+        Path | None,
+        typer.Option("--settings.file", help="A settings.json with VLLM_... and TAOTOKEN_... names, beneath the rest."),
+    ] = None,
     shard: Annotated[
         str | None,
         typer.Option(
@@ -46,7 +50,8 @@ def run(
 ) -> None:
     """Watch this node's GPUs and engines, name the bottleneck, serve /metrics and the status page.
 
-    Flags win over PINCHPOINT_... variables, these over the configuration file. SIGHUP reads the configuration again.
+    Flags win over PINCHPOINT_... variables, these over the configuration file, this over VLLM_... and TAOTOKEN_...
+    variables and a settings.json. SIGHUP reads the configuration again.
 
     \b
     Examples:
@@ -54,7 +59,7 @@ def run(
       pinchpoint run --record recording/
     """
     from pinchpoint import logs
-    from pinchpoint.config import ConfigError, Settings, load
+    from pinchpoint.config import ConfigError, Loaded, Settings, read
     from pinchpoint.daemon import Daemon
     from pinchpoint.daemon.process import live
 
@@ -67,17 +72,32 @@ def run(
             ("log", "format"): log_format,
         }
     )
+    if settings_file is not None:
+        flags["settings_file"] = settings_file
+
+    def read_all() -> Loaded:
+        return read(config, secrets=secrets, flags=flags)
 
     def load_settings() -> Settings:
-        return load(config, secrets=secrets, flags=flags)
+        return _noted(read_all())
 
     try:
-        settings = load_settings()
+        loaded = read_all()
     except ConfigError as error:
         fail(str(error))
-    logs.configure(settings.log.level, settings.log.format)
+    logs.configure(loaded.settings.log.level, loaded.settings.log.format)
+    settings = _noted(loaded)
     recorder = _recorder(record, settings) if record else None
     live(lambda: Daemon(settings, load_settings, recorder=recorder))
+
+
+def _noted(loaded: "Loaded") -> "Settings":
+    """The settings, once the log has told what is odd about where they came from."""
+    import structlog
+
+    for notice in loaded.notices:
+        structlog.get_logger(__name__).warning("the configuration surprises", note=str(notice))
+    return loaded.settings
 
 
 def _flags(given: dict[tuple[str, str], Any]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ async def watch(
     node = this_node(settings)
     board = Board(settings, node.gpus)
     async with HttpClient() as client:
-        targets = given or await find_engines(client.session, questions=QUESTIONS)
+        targets = given or await find_engines(client.session, QUESTIONS)
         if not targets:
             return (), []
         board.expect_engines(targets, time.monotonic())

@@ -2,14 +2,13 @@
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from pinchpoint.config.file import Location
+from pinchpoint.config.origins import Origins
 from pinchpoint.config.problem import Problem
 
 # pydantic's error type -> our words, with the error's own context filled in.
@@ -35,32 +34,6 @@ _WORDS: Mapping[str, str] = {
     "too_short": "should have at least {min_length} entries, not {actual_length}",
     "too_long": "should have at most {max_length} entries, not {actual_length}",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Origins:
-    """Which layer a value came from."""
-
-    file: Path | None
-    lines: Mapping[Location, int]
-    variables: frozenset[str]  # in upper case
-    flags: Mapping[str, Any]
-    prefix: str
-
-    def of(self, location: Location) -> str:
-        node: Any = self.flags
-        for part in location:
-            node = node.get(part) if isinstance(node, Mapping) else None
-        if node is not None:
-            return "flags"
-        prefixes = [location[:n] for n in range(len(location), 0, -1)]
-        names = [self.prefix + "__".join(map(str, prefix)).upper() for prefix in prefixes]
-        if variable := next((name for name in names if name in self.variables), None):
-            return f"environment {variable}"
-        line = next((self.lines[prefix] for prefix in prefixes if prefix in self.lines), None)
-        if self.file is None:
-            return "configuration"
-        return f"{self.file}:{line}" if line else str(self.file)
 
 
 def explained(details: ErrorDetails, origins: Origins, root: type[BaseModel]) -> Problem:

@@ -15,7 +15,7 @@ Location = tuple[str | int, ...]
 
 def read_file(file: Path) -> tuple[Mapping[str, Any], Mapping[Location, int]]:
     """The content of ``file`` and the line of each key. Raises ``ConfigError`` when it is no mapping in YAML."""
-    content, lines = _parsed(file, _text(file))
+    content, lines = _parsed(file, read_text(file))
     if content is None:
         return {}, {}
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
@@ -49,7 +49,8 @@ def _parsed(file: Path, text: str) -> tuple[Any, Mapping[Location, int]]:
     return content, lines
 
 
-def _text(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """The text of a file of at most 1 MiB. Raises ``ConfigError``."""
     try:
         with file.open("rb") as opened:
             read = opened.read(MAX_FILE_BYTES + 1)  # not its size: a device has none, and no end

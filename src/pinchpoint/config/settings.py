@@ -20,14 +20,19 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from pinchpoint.config.explain import Origins, explained, suggestion
+from pinchpoint.config.beneath import beneath, replaced
+from pinchpoint.config.explain import explained, suggestion
 from pinchpoint.config.file import read_file
+from pinchpoint.config.origins import Origins
 from pinchpoint.config.problem import ConfigError, Problem
 from pinchpoint.config.relations import broken_relations
+from pinchpoint.config.secrets import secrets_of
+from pinchpoint.config.shared import read_shared
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.logs import LogSettings
+from pinchpoint.logs import LogSettings, hide
 from pinchpoint.outputs.web.settings import WebSettings
 from pinchpoint.sources.discovery.settings import DiscoverySettings
+from pinchpoint.sources.engine.local_settings import LocalEngineSettings
 from pinchpoint.sources.engine.settings import EngineSourceSettings
 from pinchpoint.sources.gpu.settings import GpuSettings
 from pinchpoint.sources.host.settings import HostSettings
@@ -42,10 +47,19 @@ ENV_PREFIX = "PINCHPOINT_"
 class _Layers:
     """What lies beneath the flags. ``merged`` is filled with all of it together, as given."""
 
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: Path | None = None
-    content: Mapping[str, Any] = field(default_factory=dict)
-    merged: dict[str, Any] = field(default_factory=dict)
+    content: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the file's, above the shared settings
+    merged: dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """Valid settings, where each of them came from, and what is no mistake but worth a look."""
+
+    settings: Settings
+    origins: Origins
+    notices: tuple[Problem, ...] = ()
 
 
 class Settings(BaseSettings):
@@ -64,11 +78,17 @@ class Settings(BaseSettings):
     host: HostSettings = HostSettings()
     pods: PodSettings = PodSettings()
     engines: EngineSourceSettings = EngineSourceSettings()
+    local_engine: LocalEngineSettings = LocalEngineSettings()
     discovery: DiscoverySettings = DiscoverySettings()
     processes: ProcessSettings = ProcessSettings()
     probes: ProbeSettings = ProbeSettings()
     diagnosis: Thresholds = Thresholds()
     log: LogSettings = LogSettings()
+    settings_file: Path | None = Field(
+        default=None,
+        description="A settings.json with VLLM_… and TAOTOKEN_… names, which a team shares between its tools; believed "
+        "less than this file. Default: none, for a file that lies about must not make pinchpoint spend.",
+    )
     state_directory: Path | None = Field(
         default=None,
         description="Folder for what must outlive a restart: the ledger of hosted probes. Unset: systemd's "
@@ -122,17 +142,39 @@ def load(
     flags: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Reads every layer and returns valid settings.
+    """Reads every layer and returns valid settings. As ``read``, for whoever wants nothing more."""
+    return read(file, secrets=secrets, flags=flags, environment=environment).settings
+
+
+def read(
+    file: Path | None = None,
+    *,
+    secrets: Path | None = None,
+    flags: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Loaded:
+    """Reads every layer. From then on the log hides the secrets that were read.
 
     ``flags`` is nested like the file; ``environment`` stands in for the process's. Raises ``ConfigError`` with every
-    mistake found; reads no other file.
+    mistake found; reads no other file than ``file``, those in ``secrets``, and the settings.json that they name.
     """
     environment = os.environ if environment is None else environment
     flags = dict(flags or {})
     content, lines = read_file(file) if file else ({}, {})
     if secrets and not secrets.is_dir():
         raise ConfigError(Problem(str(secrets), "", "is no folder", "name the secrets folder, or leave it out"))
-    origins = Origins(file, lines, frozenset(name.upper() for name in environment), flags, ENV_PREFIX)
+    variables = {name.upper(): value for name, value in environment.items() if name.upper().startswith(ENV_PREFIX)}
+    shared = read_shared(environment, secrets, _settings_file(flags, variables, content))
+    content, places, notices = beneath(content, shared, str(file))
+    origins = Origins(
+        file=file,
+        lines=lines,
+        variables=frozenset(variables),
+        flags=flags,
+        prefix=ENV_PREFIX,
+        secrets=_secret_files(secrets),
+        places=places,
+    )
     problems = list(_unknown_variables(environment))
     layers = _Layers(environment, secrets, content)
     try:
@@ -152,7 +194,19 @@ def load(
     ]
     if problems:
         raise ConfigError(*problems)
-    return settings
+    hide(secrets_of(settings))
+    above = replaced(origins, shared, settings.local_engine)
+    return Loaded(settings=settings, origins=origins, notices=(*shared.notices, *notices, *above))
+
+
+def _settings_file(flags: Mapping[str, Any], variables: Mapping[str, str], content: Mapping[str, Any]) -> Path | None:
+    given = flags.get("settings_file") or variables.get(f"{ENV_PREFIX}SETTINGS_FILE") or content.get("settings_file")
+    return Path(given) if isinstance(given, str | Path) else None  # anything else is told as a wrong type
+
+
+def _secret_files(secrets: Path | None) -> dict[str, str]:
+    """The settings that the secrets folder holds, in upper case, and the file of each."""
+    return {path.name.upper(): str(path) for path in secrets.iterdir()} if secrets else {}
 
 
 def _settings(layers: _Layers, flags: dict[str, Any]) -> Settings:

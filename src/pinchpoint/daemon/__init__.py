@@ -31,7 +31,7 @@ from pinchpoint.daemon.wall_clock import WallClock
 from pinchpoint.outputs.recorder import Recorder
 from pinchpoint.outputs.web import WebServer
 from pinchpoint.scheduler import Scheduler
-from pinchpoint.snapshot import EngineTarget, SelfReport, SourceReport
+from pinchpoint.snapshot import SelfReport, SourceReport
 
 log = structlog.get_logger(__name__)
 
@@ -110,7 +110,7 @@ class Daemon:
         if self.recorder and published:
             await asyncio.to_thread(self.recorder.write, published.scene.snapshot)
 
-    async def _take(self, settings: Settings, engines: tuple[EngineTarget, ...]) -> None:
+    async def _take(self, settings: Settings) -> None:
         """Lives by ``settings`` from now on. Nothing here fails, and all of it happens between two ticks."""
         if settings.web != self.settings.web or settings.gpu != self.settings.gpu:
             log.warning("changes of web and gpu settings take effect after a restart")
@@ -118,7 +118,7 @@ class Daemon:
             self._tick_every(settings.tick_seconds)
         logs.set_level(settings.log.level)
         self.settings = self.board.settings = self.decider.settings = settings
-        await self.observer.apply(settings, engines)
+        await self.observer.apply(settings)
 
     def _tick_every(self, seconds: float, *, first_run_at_once: bool = False) -> None:
         self.scheduler.every("tick", seconds, self.tick, first_run_at_once=first_run_at_once)

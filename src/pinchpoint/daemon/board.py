@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from pinchpoint.config import Settings
 from pinchpoint.daemon.joining import Joiner
 from pinchpoint.daemon.node import GpuSourceLike
 from pinchpoint.snapshot import (
+    LAST_PROBES,
     Absence,
     EngineReading,
     EngineTarget,
@@ -21,6 +23,7 @@ from pinchpoint.snapshot import (
     Reason,
     Snapshot,
     SourceReport,
+    compared,
 )
 from pinchpoint.sources.discovery import Found
 from pinchpoint.sources.pods import PodDevice, PodsReading, attribute
@@ -46,6 +49,7 @@ class Board:
         self._kubelet: PodsReading | Absence | None = None  # what it last said
         self._pods: PodsReading | None = None
         self._probes: dict[str, ProbeReading] = {}
+        self._last_probes: dict[str, deque[ProbeReading]] = {}
         self._totals: dict[str, ProbeTotals] = {}
         self._durations: dict[str, float] = {}
         self._succeeded: dict[str, float] = {}
@@ -53,7 +57,7 @@ class Board:
     def expect_engines(self, targets: Iterable[EngineTarget], now: float) -> None:
         """Says which engines there are: new ones are starting, engines that are gone take their readings with them."""
         self.targets = tuple(targets)
-        self._joiner.expect(self.targets)
+        self._joiner.expect(self.targets, self.settings.local_engine.facts())
         names = {target.engine for target in self.targets}
         for gone in self._engines.keys() - names:
             del self._engines[gone]
@@ -68,6 +72,7 @@ class Board:
         for gone in [name for name, totals in self._totals.items() if wanted.get(name) is not totals.placement]:
             del self._totals[gone]
             self._probes.pop(gone, None)
+            self._last_probes.pop(gone, None)
             self._forget(f"probe/{gone}")
         for name, placement in wanted.items():
             self._totals.setdefault(name, ProbeTotals(target=name, placement=placement))
@@ -104,6 +109,7 @@ class Board:
         if reading.target not in self._totals:
             return
         self._probes[reading.target] = reading
+        self._last_probes.setdefault(reading.target, deque(maxlen=LAST_PROBES)).append(reading)
         self._totals[reading.target] = self._totals[reading.target].after(reading)
         # A probe's and the host's own time is when they began.
         self._measured(f"probe/{reading.target}", reading.at + duration, duration, succeeded=reading.outcome == "ok")
@@ -164,6 +170,7 @@ class Board:
             engines=self._joiner.join(engines, gpus, pods),
             probes=tuple(self._probes[name] for name in sorted(self._probes)),
             probe_totals=tuple(self._totals[name] for name in sorted(self._totals)),
+            comparisons=compared((tuple(self._last_probes[name]) for name in sorted(self._last_probes)), now),
             host=host,
             links=self._gpus.links,
             pods=pods,

@@ -46,6 +46,7 @@ class Decider:
             class_seconds=self._class_seconds,
             topology=node_topology(snapshot, self._links_ever_up),
             unix_offset_seconds=unix_offset,
+            thresholds=thresholds,
         )
 
     def _settle(self, engine: str, now: float, thresholds: Thresholds) -> Settled:

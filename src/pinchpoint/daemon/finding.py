@@ -24,13 +24,13 @@ from pinchpoint.sources.discovery import (
     Watcher,
     openings,
 )
-from pinchpoint.sources.engine import KINDS, EngineSettings, kind_in, llamacpp
+from pinchpoint.sources.engine import PATHS, EngineSettings, kind_in, llamacpp
 from pinchpoint.sources.http import SourceError
 
 log = structlog.get_logger(__name__)
 
 # What a port of this host is asked, whatever engine it may be.
-QUESTIONS = tuple(Question(path, kind_in) for path in sorted({path for kind in KINDS.values() for path in kind.paths}))
+QUESTIONS = tuple(Question(path, kind_in) for path in PATHS)
 # What is asked first where such an engine is known to listen: a scrape would keep a llama-server awake.
 AGAIN = {llamacpp.KIND.name: Question(llamacpp.PROPS_PATH, llamacpp.kind_in_props, holds_metrics=False)}
 

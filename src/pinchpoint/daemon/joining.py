@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pinchpoint.daemon.local_facts import with_local
 from pinchpoint.snapshot import EngineFacts, EngineProcess, EngineReading, EngineTarget, GpuPod, GpuReading
 from pinchpoint.snapshot.ownership import (
     gpus_of_pod,
@@ -16,6 +17,7 @@ from pinchpoint.snapshot.ownership import (
     split_by_process,
     split_evenly,
 )
+from pinchpoint.sources.discovery import LoopbackFinder
 from pinchpoint.sources.process import Looked
 
 MAX_SHARERS = 4  # named in warnings
@@ -39,6 +41,7 @@ class _Join:
     target: EngineTarget
     world: _World
     looked: Looked
+    local: EngineFacts
     joined: EngineReading
 
 
@@ -48,11 +51,14 @@ class Joiner:
     def __init__(self) -> None:
         self._targets: Mapping[str, EngineTarget] = {}
         self._looked = Looked()
+        self._local = EngineFacts()
         self._world = _World()
         self._joins: dict[str, _Join] = {}
 
-    def expect(self, targets: Iterable[EngineTarget]) -> None:
-        """Says which engines there are."""
+    def expect(self, targets: Iterable[EngineTarget], local: EngineFacts | None = None) -> None:
+        """Says which engines there are, and what the settings' ``local_engine`` knows of one of them."""
+        if local is not None and local != self._local:
+            self._local = local
         self._targets = {target.engine: target for target in targets}
         self._joins = {name: join for name, join in self._joins.items() if name in self._targets}
 
@@ -74,31 +80,31 @@ class Joiner:
         target = self._targets.get(reading.engine)
         if target is None:
             return reading
-        last, world, looked = self._joins.get(reading.engine), self._world, self._looked
-        made_of = (last.reading, last.target, last.world, last.looked) if last else ()
-        if last and all(a is b for a, b in zip(made_of, (reading, target, world, looked), strict=True)):
+        last = self._joins.get(reading.engine)
+        now = (reading, target, self._world, self._looked, self._local)
+        made_of = (last.reading, last.target, last.world, last.looked, last.local) if last else ()
+        if last and all(a is b for a, b in zip(made_of, now, strict=True)):
             return last.joined
-        process = looked.processes.get(reading.engine)
+        process = self._looked.processes.get(reading.engine)
         joined = self._with_gpus(self._with_facts(reading, target, process), target, process, last)
-        self._joins[reading.engine] = _Join(reading, process, target, world, looked, joined)
+        self._joins[reading.engine] = _Join(reading, process, *now[1:], joined)
         return joined
 
     def _with_facts(self, reading: EngineReading, target: EngineTarget, process: EngineProcess | None) -> EngineReading:
         own = reading.facts
+        said = EngineFacts() if target.found_by == LoopbackFinder.name else target.facts  # its kind, by its metrics
         told = {
-            name: "config" if getattr(target.facts, name) == value else "metrics"
+            name: "config" if getattr(said, name) == value else "metrics"
             for name, value in own.known().items()
             if name not in own.origins
         }
         facts = replace(own, origins={**told, **own.origins})
         if process is not None:
             facts = facts.completed(process.facts, "command_line")
-        capacity = facts.kv_cache_capacity_tokens
-        replicas = tuple(
-            replace(each, kv_cache_capacity_tokens=capacity) if each.kv_cache_capacity_tokens is None else each
-            for each in reading.replicas
-        )
-        return replace(reading, facts=facts, replicas=replicas if capacity else reading.replicas)
+        models = {model for model in (facts.model, *(each.model for each in reading.replicas)) if model}
+        facts, odd = with_local(facts, models, self._local, alone=len(self._targets) == 1)
+        joined = reading.with_facts(facts)
+        return replace(joined, warnings=(*joined.warnings, *odd)) if odd else joined
 
     def _with_gpus(
         self, reading: EngineReading, target: EngineTarget, process: EngineProcess | None, last: _Join | None
@@ -110,7 +116,7 @@ class Joiner:
         named = {gpu.name for gpu in self._world.gpus if gpu.gpu in gpus and gpu.name}
         facts = reading.facts
         if len(named) == 1:
-            facts = facts.completed(EngineFacts(kind="", gpu_name=named.pop()), "nvml")
+            facts = facts.completed(EngineFacts(gpu_name=named.pop()), "nvml")
         return replace(
             reading,
             facts=facts,

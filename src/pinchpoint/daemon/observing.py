@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -30,6 +31,10 @@ log = structlog.get_logger(__name__)
 # More that are new at once are a fleet: its scrapes begin spread over the interval instead of all together.
 AT_ONCE = 16
 
+# Scrapes at one time of engines that did not answer last time. Hundreds on a host that is gone would each hold a
+# connection until its deadline, and those that are well would wait for one. One that finds no place comes again.
+UNANSWERED_AT_ONCE = 64
+
 
 class Observer:
     """The jobs of engines, host, pods and discovery, and, by ``Probing``, those of probes."""
@@ -51,17 +56,18 @@ class Observer:
         self._client = HttpClient()
         self._named: tuple[EngineTarget, ...] = ()  # by the configuration
         self._scrapers: dict[str, EngineScraper] = {}
+        self._unanswered = asyncio.Semaphore(UNANSWERED_AT_ONCE)
         self._pods: PodSource | None = None
         self._discoverer = self._new_discoverer()
         self._look = ProcessLook(scheduler, board, clock)
         self._settings: Settings | None = None
 
-    async def apply(self, settings: Settings, named: tuple[EngineTarget, ...]) -> None:
-        """Starts, changes and ends jobs so that they match ``settings``, whose engines are ``named``.
+    async def apply(self, settings: Settings) -> None:
+        """Starts, changes and ends jobs so that they match ``settings``.
 
         Readings of what stays are kept. Everything is changed before the first ``await``: no tick sees a half.
         """
-        self._named = named
+        self._named = tuple(engine.target() for engine in settings.engines.targets)
         before, self._settings = self._settings, settings
         self._discoverer.follow(settings)
         self._follow_engines(settings, anew=before is not None and _pace(before) != _pace(settings))
@@ -128,9 +134,10 @@ class Observer:
 
         async def scrape() -> None:
             started = self._clock()
-            if not scraper.is_due(started):
+            if not scraper.is_due(started) or (not scraper.is_answered and self._unanswered.locked()):
                 return
-            outcome = await scraper.scrape(self._clock)
+            async with nullcontext() if scraper.is_answered else self._unanswered:
+                outcome = await scraper.scrape(self._clock)
             if self._board.put_engine(target.engine, outcome, self._clock() - started):
                 self._look.soon()
 
@@ -149,11 +156,6 @@ class Observer:
         started = self._clock()
         outcome = await source.read()
         self._board.put_pods(outcome, self._clock() - started)
-
-
-def named_engines(settings: Settings) -> tuple[EngineTarget, ...]:
-    """The engines that the configuration names."""
-    return tuple(engine.target() for engine in settings.engines.targets)
 
 
 def _is_there(scraper: EngineScraper | None, target: EngineTarget) -> bool:

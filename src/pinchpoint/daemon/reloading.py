@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from pinchpoint.config import ConfigError, Settings
-from pinchpoint.daemon.observing import named_engines
-from pinchpoint.snapshot import EngineTarget
 
 log = structlog.get_logger(__name__)
 
@@ -18,9 +16,7 @@ log = structlog.get_logger(__name__)
 class Reloader:
     """``load`` may fail, and changes nothing; ``take`` can't, and changes everything."""
 
-    def __init__(
-        self, load: Callable[[], Settings], take: Callable[[Settings, tuple[EngineTarget, ...]], Awaitable[None]]
-    ) -> None:
+    def __init__(self, load: Callable[[], Settings], take: Callable[[Settings], Awaitable[None]]) -> None:
         self._load = load
         self._take = take
         self._one_at_a_time = asyncio.Lock()
@@ -32,7 +28,7 @@ class Reloader:
     async def begin(self, settings: Settings) -> None:
         """Takes the first configuration; a reload meanwhile waits."""
         async with self._one_at_a_time:
-            await self._take(settings, named_engines(settings))
+            await self._take(settings)
 
     async def reload(self) -> str | None:
         """The mistakes of the new configuration, ``None`` when all is well.
@@ -59,7 +55,7 @@ class Reloader:
                 for problem in error.problems:
                     log.error("configuration not reloaded, the old one stays", problem=str(problem))
                 return str(error)
-            await self._take(settings, named_engines(settings))
+            await self._take(settings)
             self.successful, self.succeeded_unix = True, time.time()
             log.info("configuration reloaded")
             return None

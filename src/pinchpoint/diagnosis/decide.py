@@ -8,6 +8,7 @@ from pinchpoint.diagnosis.memory import Memory
 from pinchpoint.diagnosis.rules import AT_ONCE, BY_PROBES, OVER_TIME, unknown
 from pinchpoint.diagnosis.signals import Signals, signals_of
 from pinchpoint.diagnosis.thresholds import Thresholds
+from pinchpoint.diagnosis.us_or_them import us_or_them
 from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis
 from pinchpoint.snapshot import Window
 
@@ -52,7 +53,7 @@ def _judged(engine: str, signals: Signals, now: float, thresholds: Thresholds) -
         confidence_ratio=_confidence(verdict, scores.get(runner_up, 0.0) if runner_up else 0.0, signals, thresholds),
         runner_up=runner_up,
         scores=scores,
-        evidence=verdict.evidence,
+        evidence=verdict.evidence + us_or_them(signals, thresholds),
         contradicted_by=verdict.contradicted_by,
         missing=verdict.missing,
         advice=verdict.advice,

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from math import inf
 
+from pinchpoint.diagnosis.compared import Compared, compared_of
 from pinchpoint.diagnosis.devices import Devices, devices_of
 from pinchpoint.diagnosis.latency import Latency, latency_of
 from pinchpoint.diagnosis.load import Load, load_of
@@ -41,6 +42,7 @@ class Signals:
     latency: Latency = field(default_factory=Latency)
     devices: Devices = field(default_factory=Devices)
     probed: Probed | None = None  # only of an engine that says nothing itself
+    compared: Compared | None = None  # None: no probe of ours leads to it
 
     @property
     def ttft(self) -> Objective:
@@ -67,7 +69,7 @@ class Signals:
     def numbers(self) -> dict[str, float]:
         """Every known signal by name, for the export of ``diagnosis_signal``."""
         found: dict[str, float] = {}
-        for part in (self, self.load, self.latency, self.devices, self.probed):
+        for part in (self, self.load, self.latency, self.devices, self.probed, self.compared):
             for each in fields(part) if part is not None else ():
                 value = getattr(part, each.name)
                 value = value.value if isinstance(value, Quantile) else value
@@ -146,6 +148,7 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
         latency=found.latency,
         devices=devices,
         probed=probed_of(window, engine, current.gpus, thresholds) if found.unmeasured else None,
+        compared=compared_of(window, engine, probes, found.epoch),
     )
 
 

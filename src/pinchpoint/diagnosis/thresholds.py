@@ -136,6 +136,20 @@ class Thresholds(BaseModel):
         default=0.95, gt=0, le=1, description="GPU duty from which the GPU is never waiting; engineering choice."
     )
 
+    # Probes, local against hosted and against the engine's own word: evidence beside a verdict, none by itself
+    hosted_ttft_times: float = Field(
+        default=3.0,
+        gt=1,
+        description="TTFT of a local probe, in those of the hosted API, from which it is told; below, prompts and "
+        "distance may explain it. With the GPUs below gpu_free_ratio it speaks against the infrastructure.",
+    )
+    network_ttft_share: float = Field(
+        default=0.5, gt=0, le=1, description="Share of a probe's TTFT outside the engine that is told: the larger half."
+    )
+    network_ttft_seconds: float = Field(
+        default=0.1, ge=0, description="Seconds of TTFT outside the engine below which nobody notices them."
+    )
+
     # Hardware
     throttle_share_begins: float = Field(
         default=0.05, ge=0, le=1, description="Share of readings with a fault throttle; one reading may be a glitch."

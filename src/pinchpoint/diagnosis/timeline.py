@@ -56,7 +56,7 @@ def judge_recording(snapshots: Sequence[Snapshot], engine: str, thresholds: Thre
 def _steps(snapshots: Sequence[Snapshot], engine: str, thresholds: Thresholds) -> list[_Step]:
     start = snapshots[0].at
     gap = max((after.at - before.at for before, after in pairwise(snapshots)), default=0.0)
-    window = Window(max(thresholds.window_seconds, thresholds.min_scrapes * gap))
+    window = Window(max(thresholds.window_seconds, thresholds.probe_window_seconds, thresholds.min_scrapes * gap))
     steps: list[_Step] = []
     settled: Settled | None = None
     for snapshot in snapshots:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pinchpoint.capacity import Scaling
+from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.topology import NodeTopology
 from pinchpoint.diagnosis.verdict import Bottleneck, Settled
 from pinchpoint.snapshot import SelfReport, Snapshot, Window
@@ -25,3 +26,4 @@ class Scene:
     class_seconds: Mapping[tuple[str, Bottleneck], float] = field(default_factory=dict)
     topology: NodeTopology | None = None  # None: nothing to connect, or nobody knows how
     unix_offset_seconds: float = 0.0
+    thresholds: Thresholds = field(default_factory=Thresholds)  # that the verdicts rest on

@@ -8,6 +8,7 @@ Is not: a place for decisions, formatting or I/O. Imports nothing of the project
 """
 
 from pinchpoint.snapshot.absence import Absence, Reason
+from pinchpoint.snapshot.comparison import LAST_PROBES, ProbeComparison, ProbeMedians, compared
 from pinchpoint.snapshot.engine import EngineFacts, EngineReading, Slo
 from pinchpoint.snapshot.engine_process import EngineProcess
 from pinchpoint.snapshot.frontend import FrontendReading
@@ -15,9 +16,10 @@ from pinchpoint.snapshot.gpu import GpuReading, GpuState, PeerLink, ThrottleReas
 from pinchpoint.snapshot.gpu_parts import NVLINK_FAMILIES, GpuPod, GpuProcess, MigInstance, NvLink, XidCount
 from pinchpoint.snapshot.histogram import Histogram, Quantile
 from pinchpoint.snapshot.host import HostReading
+from pinchpoint.snapshot.model_family import are_kin, model_family
 from pinchpoint.snapshot.nvml_calls import NvmlCall, NvmlCalls, StuckCall
 from pinchpoint.snapshot.ownership import gpus_of_process_tree
-from pinchpoint.snapshot.probe import Placement, ProbeLiveness, ProbeOutcome, ProbeReading, ProbeSkip
+from pinchpoint.snapshot.probe import PROBE_PHASES, Placement, ProbeLiveness, ProbeOutcome, ProbeReading, ProbeSkip
 from pinchpoint.snapshot.probe_totals import ProbeSpend, ProbeTotals
 from pinchpoint.snapshot.replica import ReplicaReading
 from pinchpoint.snapshot.self_report import DiscoveryReport, JobReport, SelfReport, SourceReport
@@ -26,7 +28,9 @@ from pinchpoint.snapshot.tick import Snapshot
 from pinchpoint.snapshot.window import Window
 
 __all__ = [
+    "LAST_PROBES",
     "NVLINK_FAMILIES",
+    "PROBE_PHASES",
     "Absence",
     "DiscoveryReport",
     "EngineFacts",
@@ -48,7 +52,9 @@ __all__ = [
     "NvmlCalls",
     "PeerLink",
     "Placement",
+    "ProbeComparison",
     "ProbeLiveness",
+    "ProbeMedians",
     "ProbeOutcome",
     "ProbeReading",
     "ProbeSkip",
@@ -65,5 +71,8 @@ __all__ = [
     "ThrottleReason",
     "Window",
     "XidCount",
+    "are_kin",
+    "compared",
     "gpus_of_process_tree",
+    "model_family",
 ]

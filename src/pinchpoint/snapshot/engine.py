@@ -42,7 +42,7 @@ class EngineFacts:
     pipeline_parallel_size: int | None = None
     block_size: int | None = None  # tokens of a KV-cache block
     kv_cache_dtype: str | None = None
-    kv_cache_capacity_tokens: float | None = None  # of one replica, as the start-up log says it
+    kv_cache_capacity_tokens: float | None = None  # of one replica
     kv_cache_memory_bytes: float | None = None  # of one rank, as the start-up log says it
     origins: Mapping[str, str] = field(default_factory=dict)  # fact -> who said it; see ``completed``
 
@@ -50,14 +50,15 @@ class EngineFacts:
         """These facts, with ``other``'s where these are unknown. ``origins`` remembers who said those: ``origin``, or
         whom ``other`` has them from.
 
-        Origins are ``config``, ``metrics``, ``models`` (/v1/models), ``command_line``, ``log`` and ``inferred``;
-        callers go from the most to the least believed. A server is believed before what it was started with.
+        Origins are ``config``, ``metrics``, ``models`` (/v1/models), ``command_line``, ``log``, ``settings`` (the
+        ``local_engine`` of the configuration) and ``nvml``; callers go from the most to the least believed. A server is
+        believed before what it was started with.
         """
         new: dict[str, Any] = {name: value for name, value in other.known().items() if getattr(self, name) in _UNKNOWN}
         said_by = {name: other.origins.get(name, origin) for name in new}
         return replace(self, **new, origins={**self.origins, **said_by}) if new else self
 
-    def known(self) -> "dict[str, object]":
+    def known(self) -> dict[str, object]:
         """Every fact that is known, by name; not who said it."""
         return {
             each.name: value
@@ -95,3 +96,15 @@ class EngineReading:
     tokens_at_end: bool = False
     running_lag_seconds: float = 0.0
     doubtful: bool = False
+
+    def with_facts(self, facts: EngineFacts) -> "EngineReading":
+        """This reading of an engine of which ``facts`` are known: the KV capacity too, where its metrics don't say it.
+
+        vLLM's Rust frontend, for one, has no metric for it.
+        """
+        tokens = facts.kv_cache_capacity_tokens
+        replicas = tuple(
+            replace(r, kv_cache_capacity_tokens=tokens) if r.kv_cache_capacity_tokens is None else r
+            for r in self.replicas
+        )
+        return replace(self, facts=facts, replicas=replicas if tokens else self.replicas)

@@ -7,7 +7,7 @@ from pinchpoint.snapshot.engine import EngineFacts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineProcess:
-    """The process that listens on ``port``, with its ancestors' and descendants' part in the engine.
+    """The process behind an engine's port, with its ancestors' and descendants' part in the engine.
 
     ``facts`` is what its command line and its log say (no secret is kept). ``pids`` is the process tree of the engine,
     ``pids_by_replica`` the part of each data-parallel rank, where the processes' titles tell it. Numbers are this PID
@@ -15,8 +15,6 @@ class EngineProcess:
     """
 
     pid: int
-    port: int
-    kind: str = ""  # "vllm", "sglang", ...; empty where the command line does not tell
     facts: EngineFacts = field(default_factory=EngineFacts)
     pids: tuple[int, ...] = ()
     pids_by_replica: dict[str, tuple[int, ...]] = field(default_factory=dict)

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+# In the order of time; a probe's first_content is none of them, for it lies within generation.
+PROBE_PHASES = ("resolve", "connect", "tls", "send", "headers", "first_token", "generation")
+
 
 class Placement(StrEnum):
     LOCAL = "local"
@@ -99,6 +102,22 @@ class ProbeReading:
     http_status: int | None = None
     retry_after_seconds: float | None = None  # how long the server asks to be left alone, at most an hour
     resent: bool = False  # an idle connection was closed in its face, so it was sent twice and may be billed twice
+    model: str | None = None  # as it was asked
+    compare_with: tuple[str, ...] = ()  # hosted targets that the operator holds this local one against
+
+    @property
+    def characters_per_second(self) -> float | None:
+        """The pace of the text, which unlike tokens compares between any two models. ``None`` where TPOT is.
+
+        Where tokens of reasoning are billed and not shown, a token has no length, so all of the text counts over the
+        time from its first chunk on.
+        """
+        if not self.tpot_seconds or not self.characters:
+            return None
+        if self.reasoning in ("hidden", "summary"):
+            seconds = self.phases.get("generation")
+            return self.characters / seconds if seconds else None
+        return self.characters / self.completion_tokens / self.tpot_seconds if self.completion_tokens else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pinchpoint.snapshot.absence import Absence
+from pinchpoint.snapshot.comparison import ProbeComparison
 from pinchpoint.snapshot.engine import EngineReading
 from pinchpoint.snapshot.gpu import GpuReading, PeerLink
 from pinchpoint.snapshot.gpu_parts import GpuPod
@@ -26,6 +27,7 @@ class Snapshot:
     engines: tuple[EngineReading, ...] = ()
     probes: tuple[ProbeReading, ...] = ()
     probe_totals: tuple[ProbeTotals, ...] = ()
+    comparisons: tuple[ProbeComparison, ...] = ()
     host: HostReading | None = None
     links: tuple[PeerLink, ...] = ()
     pods: tuple[GpuPod, ...] = ()

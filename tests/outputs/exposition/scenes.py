@@ -36,6 +36,7 @@ from pinchpoint.snapshot import (
     StuckCall,
     Window,
     XidCount,
+    compared,
 )
 
 INF = float("inf")
@@ -122,6 +123,7 @@ def settled(name: str = "chat", bottleneck: Bottleneck = Bottleneck.KV_CAPACITY)
 
 def probes() -> tuple[ProbeReading, ...]:
     ours = filled(ProbeReading, target="chat", placement=Placement.LOCAL, at=99.0, outcome=ProbeOutcome.OK)
+    ours = replace(ours, completion_tokens=32, characters=128, connection="new", reasoning="streamed")
     theirs = replace(ours, target="hosted", placement=Placement.HOSTED, ttft_seconds=0.25)
     return ours, theirs
 
@@ -139,6 +141,7 @@ def full_scene(gpus: int = 2, engines: int = 1, replicas: int = 1) -> Scene:
         engines=tuple(engine(name, replicas) for name in names),
         probes=probes(),
         probe_totals=totals,
+        comparisons=compared(([probe] for probe in probes()), 100.0, at_least=1),
         host=filled(HostReading, at=100.0),
         links=(PeerLink("0", "1", "NV18", "ok"),),
         pods=(GpuPod(uuid="GPU-0", namespace="llm", pod="chat-0", container="vllm"),),

@@ -25,6 +25,7 @@ from pinchpoint.snapshot import (
     SelfReport,
     Snapshot,
     Window,
+    compared,
 )
 
 SPAN = 300
@@ -328,8 +329,13 @@ def _full_tick(at: float, gone: tuple[Absence, ...]) -> Snapshot:
         engine="chat",
         outcome=ProbeOutcome.OK,
         ttft_seconds=3.41,
+        ttfc_seconds=3.41,
         tpot_seconds=0.041,
-        duration_seconds=6.02,
+        duration_seconds=4.69,
+        phases={"send": 0.0002, "headers": 3.39, "first_token": 0.02, "generation": 1.27},
+        completion_tokens=32,
+        characters=141,
+        connection="reused",
     )
     hosted = ProbeReading(
         target="openai",
@@ -337,8 +343,22 @@ def _full_tick(at: float, gone: tuple[Absence, ...]) -> Snapshot:
         at=at - at % 60,
         outcome=ProbeOutcome.OK,
         ttft_seconds=0.38,
+        ttfc_seconds=0.38,
         tpot_seconds=0.012,
-        duration_seconds=1.14,
+        duration_seconds=1.0,
+        phases={
+            "resolve": 0.03,
+            "connect": 0.08,
+            "tls": 0.14,
+            "send": 0.0003,
+            "headers": 0.31,
+            "first_token": 0.07,
+            "generation": 0.37,
+        },
+        completion_tokens=32,
+        characters=138,
+        connection="new",
+        reasoning="summary",
     )
     refused = ProbeReading(
         target="backup",
@@ -346,6 +366,7 @@ def _full_tick(at: float, gone: tuple[Absence, ...]) -> Snapshot:
         at=at - at % 60,
         outcome=ProbeOutcome.AUTH,
         duration_seconds=0.21,
+        phases={"connect": 0.05, "tls": 0.09, "headers": 0.07},
         remedy="The key was refused: put a valid one into BACKUP_API_KEY.",
         detail="401 invalid_api_key",
     )
@@ -363,6 +384,7 @@ def _full_tick(at: float, gone: tuple[Absence, ...]) -> Snapshot:
             lost,
         ),
         probes=(local, hosted, refused),
+        comparisons=compared(([local] * 5, [replace(hosted, reasoning=None)] * 5, [refused] * 5), at),
         host=HostReading(
             at=at, cpu_utilization_ratio=0.34, cpu_count=64, cpu_pressure_ratio=0.02, engine_cpu_cores=11.5
         ),

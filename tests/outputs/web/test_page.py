@@ -252,6 +252,31 @@ def test_a_probe_without_figures_says_why_and_one_over_the_slo_of_its_engine_is_
     assert [attributes.get("class") for tag, attributes in reader.tags if tag == "td"].count("over") == 1
 
 
+def test_a_probe_shows_its_phases_on_one_scale_with_their_figures_as_the_legend() -> None:
+    reader = read(scenes.full_node())
+    bars = [
+        (label.partition(": ")[0], label)
+        for tag, attributes in reader.tags
+        if tag == "svg" and (label := attributes.get("aria-label") or "").startswith("Phases of ")
+    ]
+    assert [who for who, _ in bars] == ["Phases of chat-local", "Phases of backup", "Phases of openai"]
+    assert "headers 3.39\N{NO-BREAK SPACE}s, first token 20.0\N{NO-BREAK SPACE}ms" in bars[0][1]
+    parts = [a for tag, a in reader.tags if tag == "rect" and (a.get("class") or "").startswith("p-")]
+    ends = [float((a["x"] or "").rstrip("%")) + float((a["width"] or "").rstrip("%")) for a in parts]
+    assert max(ends) == pytest.approx(100, abs=0.1), "the longest fills the line"
+    theirs = [end for end, a in zip(ends, parts, strict=True) if a["class"] == "p-generation"][-1]
+    assert theirs == pytest.approx(100 * 1.0003 / 4.6802, abs=0.1)
+    assert {"reused connection", "reasoning summary", "107\N{NO-BREAK SPACE}chars/s"} <= set(reader.texts)
+
+
+def test_ours_is_held_against_theirs_in_a_sentence_with_its_figures() -> None:
+    texts = read(scenes.full_node()).texts
+    assert any(text.startswith("chat-local takes 9.0 times as long as openai to the first token") for text in texts)
+    ratios = "Ours over theirs: TTFT 8.97, first content 8.97, TPOT 3.42, characters/s 0.30"
+    assert any(text.startswith(ratios) for text in texts), texts
+    assert not any("can't be compared" in text for text in read(scenes.hostile()).texts)
+
+
 def test_the_axis_of_a_sparkline_goes_back_as_far_as_there_is_something() -> None:
     verdict = scenes.healthy().verdicts["chat"]
     assert "1\N{NO-BREAK SPACE}min ago" in read(scenes.scene(scenes.fast()[:30], [verdict])).texts

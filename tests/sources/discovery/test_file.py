@@ -164,7 +164,7 @@ async def test_a_bad_file_stands_as_it_was_and_is_named(tmp_path: Path, content:
         ("- targets: ['a:1'\n", "fleet.yaml:2 is no valid YAML"),
         ("- targets: [a\x00]\n", "is no valid YAML (a character that YAML does not allow)"),
         ("[" * 100_000, "fleet.yaml:1 is no valid YAML"),
-        ("- targets: [2024-13-01]\n", "holds what no list of engines has"),
+        ("- targets: [!!bool x]\n", "holds what no list of engines has"),
         ("- targets: [!!int '', !!bool x]\n", "holds what no list of engines has"),
         ("!!python/object/apply:os.getcwd []\n", "is no valid YAML"),
     ],
@@ -298,3 +298,30 @@ def test_a_path_that_can_t_be_is_refused_by_the_settings(path: str, said: str) -
 def test_a_list_without_a_path_is_refused_by_the_settings() -> None:
     with pytest.raises(ValidationError, match="names no file"):
         FileDiscoverySettings(name="fleet", paths=())
+
+
+async def test_plain_values_in_yaml_are_the_texts_that_prometheus_takes_them_for(tmp_path: Path) -> None:
+    labels = "{release: 1.10, rack: 12:30, day: 2026-11-30, code: 007, on: yes, __pinchpoint_max_num_seqs: 256}"
+    (tmp_path / "fleet.yaml").write_text(f"- targets: [a:1]\n  labels: {labels}\n")
+    (target,) = (await finder(tmp_path / "fleet.yaml").find()).targets
+    assert target.labels == {"release": "1.10", "rack": "12:30", "day": "2026-11-30", "code": "007", "on": "yes"}
+    assert target.facts.max_num_seqs == 256
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("- &g {targets: [], labels: {" + ", ".join(f"l{n}: x" for n in range(40_000)) + "}}\n" + "- *g\n" * 80_000,
+         "more than 10000 groups"),
+        ("- &g {targets: [], labels: {" + ", ".join(f"l{n}: x" for n in range(60)) + "}}\n" + "- *g\n" * 200_000,
+         "more than 10000 groups"),
+        ("- {targets: [a:1], labels: {x: 1" + ":59" * 300_000 + "}}", "above 1024 characters"),
+    ],
+    ids=["aliases of a group with many labels", "aliases of a group", "a number to the base 60"],
+)  # fmt: skip
+async def test_a_small_yaml_that_takes_long_to_unfold_is_left_soon(tmp_path: Path, content: str, said: str) -> None:
+    """They took from half a minute to hours, and held the finder as long."""
+    (tmp_path / "fleet.yaml").write_text(content)
+    finding = await finder(tmp_path / "fleet.yaml").find()  # within its deadline of five seconds
+    assert said in finding.refused[0]
+    assert finding.targets == ()

@@ -40,7 +40,9 @@ async def server(body: bytes, status: int = 200, location: str | None = None) ->
 
 async def found(*ports: int, address: str = "127.0.0.1", own: tuple[int, ...] = ()) -> list[int]:
     async with aiohttp.ClientSession() as session:
-        targets = await find_engines(session, own_ports=own, listening=lambda: [Listener(p, address) for p in ports])
+        targets = await find_engines(
+            session, QUESTIONS, own_ports=own, listening=lambda: [Listener(p, address) for p in ports]
+        )
     return [int(target.url.rsplit(":", 1)[1]) for target in targets]
 
 
@@ -49,7 +51,7 @@ VLLM = b"python_info 1\n# TYPE vllm:num_requests_running gauge\nvllm:num_request
 
 async def test_a_vllm_server_is_found_by_its_listening_socket_and_named_after_its_port():
     async with server(VLLM) as port, aiohttp.ClientSession() as session:
-        targets = await find_engines(session, listening=lambda: [s for s in listeners() if s.port == port])
+        targets = await find_engines(session, QUESTIONS, listening=lambda: [s for s in listeners() if s.port == port])
     (target,) = targets
     assert (target.engine, target.url, target.found_by) == (f"vllm-{port}", f"http://127.0.0.1:{port}", "loopback")
 
@@ -88,7 +90,7 @@ async def test_anything_else_is_left_alone(body: bytes, status: int):
 )
 async def test_every_kind_of_engine_is_found_by_what_it_exposes(file: str, kind: str):
     async with server(Path(file).read_bytes()) as port, aiohttp.ClientSession() as session:
-        (target,) = await find_engines(session, questions=QUESTIONS, listening=lambda: [Listener(port, "127.0.0.1")])
+        (target,) = await find_engines(session, QUESTIONS, listening=lambda: [Listener(port, "127.0.0.1")])
     assert (target.engine, target.facts.kind, target.metrics_path) == (f"{kind}-{port}", kind, "/metrics")
 
 
@@ -135,7 +137,7 @@ async def test_a_socket_that_never_answers_costs_a_second_and_hides_nobody():
 async def test_an_engine_on_both_address_families_is_one():
     async with server(VLLM) as port, aiohttp.ClientSession() as session:
         both = [Listener(port, "::"), Listener(port, "0.0.0.0")]
-        assert len(await find_engines(session, listening=lambda: both)) == 1
+        assert len(await find_engines(session, QUESTIONS, listening=lambda: both)) == 1
 
 
 async def test_looking_for_sockets_does_not_block_the_loop():
@@ -146,7 +148,7 @@ async def test_looking_for_sockets_does_not_block_the_loop():
         return []
 
     async with aiohttp.ClientSession() as session:
-        task = asyncio.create_task(find_engines(session, listening=slow))
+        task = asyncio.create_task(find_engines(session, QUESTIONS, listening=slow))
         begun = monotonic()
         await asyncio.sleep(0.01)
         assert monotonic() - begun < 0.15
@@ -235,6 +237,6 @@ async def test_an_exposition_at_another_path_is_found_there():
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     port = runner.addresses[0][1]
     async with aiohttp.ClientSession() as session:
-        (target,) = await find_engines(session, questions=QUESTIONS, listening=lambda: [Listener(port, "127.0.0.1")])
+        (target,) = await find_engines(session, QUESTIONS, listening=lambda: [Listener(port, "127.0.0.1")])
     assert (target.engine, target.metrics_path) == (f"trtllm-{port}", "/prometheus/metrics")
     await runner.cleanup()

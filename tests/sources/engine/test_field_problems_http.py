@@ -6,7 +6,7 @@ from time import monotonic
 import pytest
 
 from pinchpoint.snapshot import Absence, EngineReading, Reason
-from tests.sources.engine.test_scraper import http, says, scraper
+from tests.sources.engine.test_scraper import QUICK, http, says, scraper, stuck
 
 BODY = Path("tests/data/engine-metrics/vllm-0.10.0-v1.prom").read_bytes()
 
@@ -20,6 +20,13 @@ async def test_metrics_that_fail_while_requests_are_served_are_no_dead_engine(he
     assert isinstance(absence, Absence)
     assert absence.reason is Reason.HTTP_STATUS
     assert ("the engine serves and only its metrics are broken" in absence.detail) is serves
+
+
+async def test_a_health_that_hangs_beside_broken_metrics_stays_within_the_scrapes_deadline():
+    async with http(metrics=says(b"", 500), health=stuck) as url, scraper(url, QUICK) as one:
+        began = monotonic()
+        assert isinstance(await one.scrape(monotonic), Absence)
+    assert monotonic() - began < 0.3 + 0.5
 
 
 async def test_an_old_releases_quirk_is_told_once_its_version_is_known():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-INPUTS = int(os.environ.get("PINCHPOINT_FUZZ_INPUTS", "20000"))
+INPUTS = int(os.environ.get("PINCHPOINT_FUZZ_INPUTS", "10000"))
 SLACK_BYTES = 32_000_000  # the parser's bounded caches fill
 
 

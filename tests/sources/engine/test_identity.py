@@ -71,7 +71,17 @@ def test_of_several_models_only_what_is_true_of_all_is_said() -> None:
     ],
 )  # fmt: skip
 def test_an_answer_that_makes_no_sense_says_nothing(body: bytes) -> None:
-    assert facts_in(body) == EngineFacts(kind="")
+    assert facts_in(body) == EngineFacts()
+
+
+@pytest.mark.parametrize("answer", [None, says(b"", 401), says(b"", 503)])
+async def test_a_later_refusal_takes_back_nothing(answer: Answer | None) -> None:
+    server, identity = Server(version=says(b'{"version": "0.32.0"}'), models=says(REAL)), Identity()
+    await identity.refresh(server, 0.0)
+    server.answers = {"version": answer, "models": answer}
+    await identity.refresh(server, REFRESH_SECONDS + 1)
+    facts = identity.onto(EngineFacts())
+    assert (len(server.asked), facts.version, facts.max_model_len) == (4, "0.32.0", 2048)
 
 
 async def test_it_is_asked_at_the_start_after_a_restart_and_every_ten_minutes() -> None:
@@ -80,6 +90,6 @@ async def test_it_is_asked_at_the_start_after_a_restart_and_every_ten_minutes() 
         await identity.refresh(server, now)
     assert server.asked == ["/version", "/v1/models"] * 2
     identity.forget()
-    assert identity.onto(EngineFacts(kind="")).max_model_len is None
+    assert identity.onto(EngineFacts()).max_model_len is None
     await identity.refresh(server, REFRESH_SECONDS + 2)
     assert len(server.asked) == 6

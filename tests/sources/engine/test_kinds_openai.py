@@ -17,6 +17,7 @@ from pinchpoint.snapshot import (
     ProbeOutcome,
     ProbeReading,
     Reason,
+    Slo,
     Snapshot,
     Window,
 )
@@ -44,6 +45,16 @@ async def scraped(url: str, kind: str = "openai", **more: object) -> EngineReadi
 
 def at(second: float) -> Callable[[], float]:
     return lambda: second
+
+
+async def test_what_is_said_of_a_watched_engine_may_change_between_two_scrapes():
+    async with serving(v1__models=models({"id": "qwen"})) as server, HttpClient() as client:
+        engine = EngineScraper(target(server.url), client, QUICK)
+        await engine.scrape(at(0))
+        engine.target = target(server.url, slo=Slo(ttft_seconds=9), gpus=("3",))
+        reading = await engine.scrape(at(5))
+    assert isinstance(reading, EngineReading)
+    assert (reading.slo.ttft_seconds, reading.gpus) == (9, ("3",))
 
 
 async def test_a_list_of_models_is_life_and_says_the_model():
@@ -77,6 +88,13 @@ async def test_ollama_says_what_it_has_loaded():
 async def test_a_home_made_server_lives_by_its_health():
     async with serving(health=Page("ok")) as server:
         assert isinstance(await scraped(server.url), EngineReading)
+
+
+async def test_a_home_made_server_that_is_not_well_is_said_to_be_so_by_its_health():
+    async with serving(health=Page("no", status=500)) as server:
+        absence = await scraped(server.url)
+    assert isinstance(absence, Absence)
+    assert "HTTP 500 at /health" in absence.detail
 
 
 async def test_a_home_made_server_without_any_such_page_lives_by_answering():

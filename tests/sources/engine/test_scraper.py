@@ -10,7 +10,7 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from time import monotonic
+from time import monotonic, thread_time
 
 import pytest
 from aiohttp import web
@@ -510,3 +510,22 @@ async def test_a_name_that_can_not_be_one_is_a_dns_failure(host: str):
         outcome = await engine.scrape(monotonic)
     assert isinstance(outcome, Absence)
     assert outcome.reason is Reason.DNS
+
+
+async def test_a_thousand_replicas_that_move_cost_the_loop_little():
+    """Each was compared with each: seconds of the loop at every scrape."""
+    moved = iter((1, 2))
+
+    async def metrics(request: web.Request) -> web.Response:
+        now = next(moved)
+        return web.Response(
+            text="".join(f'vllm:generation_tokens_total{{engine="{n}",model_name="m"}} {now}\n' for n in range(2000))
+        )
+
+    async with http(metrics=metrics) as url, scraper(url) as engine:
+        await engine.scrape(monotonic)
+        before = thread_time()  # of the loop's thread; a body of this size is parsed in another
+        reading = await engine.scrape(monotonic)
+        assert thread_time() - before < 0.25
+    assert isinstance(reading, EngineReading)
+    assert len(reading.replicas) == 1024

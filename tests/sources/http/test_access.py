@@ -1,5 +1,6 @@
 """What an operator may write to be let in, and what a mistake is told."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from pinchpoint.snapshot import HttpAccess
-from pinchpoint.sources.http import AccessSettings
+from pinchpoint.sources.http import AccessSettings, TlsSettings
 from tests.fakes.certificates import Authority
 
 
@@ -92,3 +93,15 @@ def test_a_key_with_a_passphrase_is_told_instead_of_asked_for(tmp_path: Path):
     command = ["openssl", "ec", "-in", mine.key, "-aes256", "-passout", "pass:hunter2", "-out", locked]
     subprocess.run([str(part) for part in command], check=True, capture_output=True)
     assert "the key is encrypted" in mistake(tls={"certificate_file": mine.certificate, "key_file": locked})
+
+
+@pytest.mark.parametrize("key", ["ca_file", "certificate_file"])
+def test_a_certificate_that_is_a_pipe_or_without_end_is_refused_at_once(tmp_path: Path, key: str) -> None:
+    """OpenSSL waited for the pipe's writer, and so did check-config and every reload."""
+    pipe, large = tmp_path / "pipe.pem", tmp_path / "large.pem"
+    os.mkfifo(pipe)
+    with large.open("wb") as file:
+        file.truncate(2**30)
+    for path, said in ((pipe, "is no regular file"), (large, "is larger than 4 MiB"), (Path("/dev/zero"), "is no reg")):
+        with pytest.raises(ValidationError, match=f"{key} {path} {said}"):
+            TlsSettings(**{key: path})

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import os
 import socket
 import threading
@@ -343,3 +344,26 @@ async def test_a_closed_client_can_be_used_again():
 def test_an_access_prints_no_secret():
     access = HttpAccess(bearer_token="hunter2", basic_password="hunter2", headers={"X-Key": "hunter2"})
     assert "hunter2" not in repr(access)
+
+
+async def test_a_server_that_answers_without_end_is_left_and_holds_up_nobody() -> None:
+    """aiohttp reads over interim answers as long as they come: the loop stood still, and its deadlines with it."""
+
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
+                await writer.drain()
+        writer.close()
+
+    listening = await asyncio.start_server(flood, "127.0.0.1", 0)
+    async with listening, HttpClient() as client:
+        with pytest.raises(SourceError) as caught:
+            await ask(client, f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/")
+    assert caught.value.reason is Reason.NOT_EXPOSITION
+
+
+async def test_an_interim_answer_before_the_real_one_is_read_over() -> None:
+    async with serving(Server(lambda _: b"HTTP/1.1 103 Early Hints\r\n\r\n" + OK)) as url, HttpClient() as client:
+        assert (await ask(client, url)).body == b"hello"

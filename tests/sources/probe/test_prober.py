@@ -262,3 +262,12 @@ async def test_a_change_is_logged_once(prober_of: MakeProber):
         ("info", "probe is fine again"),
     ]
     assert lines[0]["remedy"]
+
+
+async def test_a_reading_knows_the_model_it_asked_for_its_counterparts_and_the_pace_of_its_text(prober_of: MakeProber):
+    async with FakeOpenAI(routed({"/v1/models": replying(200, MODELS)}, streaming(tokens=40, tpot=0.005))) as server:
+        result = await prober_of(server.url, model=None, compare_with=["api"]).probe()
+    assert (result.model, result.compare_with) == ("served-model", ("api",))
+    assert result.characters is not None
+    assert result.tpot_seconds is not None
+    assert result.characters_per_second == pytest.approx(result.characters / 40 / result.tpot_seconds)

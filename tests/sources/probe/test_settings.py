@@ -73,3 +73,13 @@ def test_a_mistake_does_not_print_a_password(url: str):
     with pytest.raises(ValidationError) as caught:
         target(url=url)
     assert "hunter2" not in caught.value.errors()[0]["msg"]
+
+
+def test_a_local_target_names_hosted_ones_to_be_held_against_and_nobody_else():
+    hosted = {"name": "api", "url": "http://h", "placement": "hosted", "model": "m"}
+    local = {"name": "chat", "url": "http://127.0.0.1:8000", "compare_with": ["api"]}
+    assert ProbeSettings(targets=[local, hosted]).targets[0].compare_with == ["api"]
+    with pytest.raises(ValidationError, match=r"compare_with names no hosted target \(chat\); hosted are: api"):
+        ProbeSettings(targets=[{**local, "compare_with": ["chat"]}, hosted])
+    with pytest.raises(ValidationError, match="compare_with is for local targets; name api in theirs"):
+        ProbeSettings(targets=[{**hosted, "compare_with": ["api"]}])

@@ -191,3 +191,12 @@ def test_whatever_a_command_line_holds_it_is_read(words: list[str]) -> None:
     told = facts_of(command_of(["vllm", "serve", *words]), {}, "\n".join(words))
     assert isinstance(told, EngineFacts)
     assert told.max_num_seqs is None or told.max_num_seqs >= 1
+
+
+@pytest.mark.parametrize(
+    "value", ["!!bool x", '!!int ""', "!!timestamp x", "0x" + "f" * 60_000, "1" + ":59" * 20_000, "[" * 60_000]
+)
+def test_a_value_that_yaml_can_not_construct_costs_the_configuration_file_and_no_more(value: str) -> None:
+    assert facts("vllm serve m --max-num-seqs 16", config=f"x: {value}") == {
+        "kind": "vllm", "model": "m", "max_num_seqs": 16,
+    }  # fmt: skip

@@ -42,7 +42,7 @@ def test_the_process_that_listens_is_found_with_its_words_its_log_and_its_tree(e
     looked = ProcessFinder().look([target(engine.url)])
     found = looked.processes["chat"]
     cores = [engine.child(title) for title in TITLES]
-    assert (found.pid, found.port, found.kind) == (engine.pid, engine.port, "vllm")
+    assert found.pid == engine.pid
     assert found.pids == tuple(sorted([engine.pid, *cores]))
     assert found.pids_by_replica == {"0": (cores[0],), "1": tuple(sorted(cores[1:]))}
     assert found.facts.known() == {
@@ -213,7 +213,7 @@ def test_a_launcher_above_the_server_speaks_first_and_its_server_completes_it(ho
     host.process(102, 100, "/usr/bin/python3", "text-generation-server", "serve")
     found = look(host.finder(), target("http://127.0.0.1:3000"))
     assert found is not None
-    assert (found.pid, found.kind, found.pids) == (100, "tgi", (100, 101, 102))
+    assert (found.pid, found.facts.kind, found.pids) == (100, "tgi", (100, 101, 102))
     assert (found.facts.tensor_parallel_size, found.facts.kv_cache_capacity_tokens) == (2, 16000)
 
 
@@ -269,7 +269,7 @@ def docker(host: Host) -> Host:
 def test_behind_dockers_proxy_the_engine_in_the_container_is_found_with_all_of_it(docker: Host) -> None:
     found = look(docker.finder(), target("http://127.0.0.1:8000"))
     assert found is not None
-    assert (found.pid, found.kind, found.facts.tensor_parallel_size) == (100, "vllm", 4)
+    assert (found.pid, found.facts.kind, found.facts.tensor_parallel_size) == (100, "vllm", 4)
     assert found.pids == (100, 101, 150)
 
 

@@ -291,6 +291,19 @@ def test_an_outcome_of_another_version_is_a_failure_that_keeps_its_name(tmp_path
     assert "gremlins" in reading.detail
 
 
+def test_probes_of_a_recording_are_compared_as_the_daemon_does(tmp_path: Path):
+    probes = [
+        {"t": t, "target": target, "placement": target, "outcome": "ok", "ttft_seconds": ttft}
+        for t in (0, 0.2, 0.4, 99)
+        for target, ttft in (("local", 0.9), ("hosted", 0.3))
+    ]
+    recording = read_recording(write(tmp_path / "r", probe_jsonl=probes))
+    assert [{c.target: round(c.ratios.get("ttft", 0), 3) for c in s.comparisons} for s in recording.snapshots][:2] == [
+        {"local": 0},
+        {"local": 3.0},
+    ]
+
+
 def test_the_latest_probe_of_each_target_is_in_the_snapshot(tmp_path: Path):
     probes = [
         {"t": t, "target": name, "placement": "local", "outcome": "ok"} for t, name in ((0, "x"), (1.5, "x"), (1, "y"))

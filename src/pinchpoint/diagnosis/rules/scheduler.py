@@ -22,7 +22,11 @@ _SLOTS = Advice(
 _BUDGET = Advice(
     action="raise_max_num_batched_tokens", text="Raise --max-num-batched-tokens: steps are full while the GPU has room."
 )
-_SAID_BY = {"command_line": ", from its command line", "log": ", from its start-up log"}
+_SAID_BY = {
+    "command_line": ", from its command line",
+    "log": ", from its start-up log",
+    "settings": ", from local_engine",
+}
 
 
 def scheduler(signals: Signals, thresholds: Thresholds) -> Judgement:

@@ -1,11 +1,10 @@
 """The probe family: synthetic requests, local and hosted. A scrape sends none; these are cached results and totals."""
 
 from collections.abc import Iterable, Mapping
-from statistics import median
 
-from pinchpoint.outputs.catalog.metric import Kind, Metric, Sample, counter, gauge
+from pinchpoint.outputs.catalog.metric import Kind, Metric, Sample, counter, gauge, info
 from pinchpoint.outputs.scene import Scene
-from pinchpoint.snapshot import Placement, ProbeOutcome, ProbeReading, ProbeSkip
+from pinchpoint.snapshot import ProbeOutcome, ProbeSkip
 
 TARGET = ("target", "placement")
 _FAILURES = tuple(outcome for outcome in ProbeOutcome if outcome is not ProbeOutcome.OK)
@@ -86,16 +85,18 @@ def _tokens_per_chunk(scene: Scene) -> Iterable[Sample]:
     return (((p.target, p.placement), p.tokens_per_chunk) for p in scene.snapshot.probes)
 
 
+def _characters(scene: Scene) -> Iterable[Sample]:
+    return (((p.target, p.placement), p.characters_per_second) for p in scene.snapshot.probes)
+
+
+def _last_info(scene: Scene) -> Iterable[Sample]:
+    for p in scene.snapshot.probes:
+        yield (p.target, p.placement, p.connection or "", p.reasoning or "", p.token_source or ""), 1
+
+
 def _ratio(scene: Scene) -> Iterable[Sample]:
-    for signal in ("ttft", "tpot"):
-
-        def seconds(probe: ProbeReading, field: str = f"{signal}_seconds") -> float | None:
-            return getattr(probe, field) if probe.outcome is ProbeOutcome.OK else None
-
-        hosted = [s for p in scene.snapshot.probes if p.placement is Placement.HOSTED and (s := seconds(p))]
-        if hosted:
-            local = (p for p in scene.snapshot.probes if p.placement is Placement.LOCAL)
-            yield from (((p.target, signal), s / median(hosted)) for p in local if (s := seconds(p)) is not None)
+    for comparison in scene.snapshot.comparisons:
+        yield from (((comparison.target, signal), ratio) for signal, ratio in comparison.ratios.items())
 
 
 PROBE_METRICS = (
@@ -104,13 +105,27 @@ PROBE_METRICS = (
     _last("ttfc", "Time to the first visible content of the last probe (cached): later where the model reasons first."),
     _last("tpot", "Time per output token of the last probe (cached), mean after the first."),
     gauge("probe_tokens_per_chunk", TARGET, _tokens_per_chunk, "Tokens that share a chunk of the last probe's stream."),
+    gauge(
+        "probe_last_characters_per_second",
+        TARGET,
+        _characters,
+        "Characters of text per second of the last probe (cached): compares where models count tokens differently.",
+    ),
+    info(
+        "probe_last_info",
+        (*TARGET, "connection", "reasoning", "token_source"),
+        _last_info,
+        "How the last probe went (cached): connection new or reused; reasoning streamed, summary, hidden, or empty for "
+        "none known; tokens counted by usage or in chunks.",
+    ),
     gauge("probe_last_timestamp_seconds", TARGET, _last_at, "When the last probe began, in Unix time (cached)."),
     gauge("probe_buffered", TARGET, _buffered, "Whether the last probe's stream came in lumps: a proxy holds it back."),
     gauge(
         "probe_local_to_hosted_ratio",
         ("target", "signal"),
         _ratio,
-        "The local target's last probe over the median of the hosted ones: below 1, ours is faster.",
+        "A local target's median over the hosted one's, of their last five probes. ttft, ttfc, tpot: above 1, ours is "
+        "slower; characters_per_second: below 1.",
     ),
     _total("requests_total", "Probes sent.", Kind.COUNTER),
     _by("reason", "failures_total", "Probes that failed, by reason.", Kind.COUNTER, born=_FAILURES),

@@ -173,8 +173,18 @@ _CLIENT = (
           query("pinchpoint_host_cpu_throttled_ratio{@}", "{{instance}} out of quota"),
           query("pinchpoint_host_cpu_pressure_ratio{@}", "{{instance}} waiting"), unit="percentunit", most=1),
     empty_means("no hosted target configured, or none answered", lines(
-        "Ours over theirs", "Local target over the hosted ones: above 1, ours is slower.",
+        "Ours over theirs", "Medians of a local target over the hosted one's. Above 1, ours is slower; characters per "
+        "second: below 1.",
         query("pinchpoint_probe_local_to_hosted_ratio{@}", "{{target}} {{signal}}"), unit="none")),
+    empty_means("no probe leads to a watched engine", lines(
+        "First token: on the way", "Share of a probe's time to first token that the engine does not account for.",
+        query('pinchpoint_diagnosis_signal{@, signal="network_ttft_share"}', "{{engine}}"),
+        unit="percentunit", most=1)),
+    empty_means("no probe, or none was answered in full", lines(
+        "Probe: phases", "Mean seconds of each phase, all targets of a kind together.",
+        query(_rate("pinchpoint_probe_phase_seconds_sum", "placement, phase", "@") + " / "
+              + _rate("pinchpoint_probe_phase_seconds_count", "placement, phase", "@"), "{{placement}} {{phase}}"),
+        unit="s")),
     empty_means("no probe target configured", lines(
         "Probes sent", "How many probes the figures rest on.",
         query(_rate("pinchpoint_probe_requests_total", "target", "@"), "{{target}}"), unit="reqps")),

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from pinchpoint import __version__
 from pinchpoint.outputs.scene import Scene
-from pinchpoint.outputs.web import tables, topology, units
+from pinchpoint.outputs.web import probes, tables, topology, units
 from pinchpoint.outputs.web.cards import anchor, card
 from pinchpoint.outputs.web.drawings import icon
 from pinchpoint.outputs.web.markup import Child, Html, el, join, name
@@ -77,7 +77,13 @@ def _main(seen: View, age_seconds: float) -> Html:
         _index(seen),
         _cards(seen.engines[:CARDS], seen.now) if seen.engines else _no_engine(seen.scene.self_report),
         _others(seen.engines[CARDS:]),
-        tables.probes(snapshot.probes, seen.now, {engine.engine: engine.slo for engine in snapshot.engines}),
+        probes.panel(
+            snapshot.probes,
+            snapshot.comparisons,
+            seen.now,
+            {engine.engine: engine.slo for engine in snapshot.engines},
+            seen.scene.thresholds,
+        ),
         tables.other_gpus(seen.other_gpus, attached=bool(seen.engines and len(seen.other_gpus) < len(snapshot.gpus))),
         topology.panel(seen.scene.topology),
         tables.missing(snapshot.absences, seen.now),

@@ -29,6 +29,7 @@ def status(scene: Scene) -> dict[str, object]:
         "topology": as_json(scene.topology),
         "findings": as_json(findings(snapshot.gpus, snapshot.links)),
         "probes": [_reading(probe, now) for probe in snapshot.probes],
+        "comparisons": as_json(snapshot.comparisons),
         "host": _reading(snapshot.host, now) if snapshot.host else None,
         "missing": [{key: value for key, value in row.items() if key != "at"} for row in absent],
         "sources": as_json(report.sources),
@@ -109,7 +110,7 @@ def _facts(engine: EngineView) -> dict[str, object]:
     facts = engine.last.facts if engine.last else EngineFacts()
     inferred = engine.settled.diagnosis.signals.get("inferred_max_num_seqs") if engine.settled else None
     if inferred is not None:
-        facts = facts.completed(EngineFacts(kind="", max_num_seqs=int(inferred)), "inferred")
+        facts = facts.completed(EngineFacts(max_num_seqs=int(inferred)), "inferred")
     return {
         name: {"value": as_json(value), "origin": facts.origins.get(name)}
         for name, value in facts.known().items()

@@ -1,6 +1,6 @@
-"""GPUs, probes and what is missing, as tables."""
+"""GPUs, the host and what is missing, as tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pinchpoint.outputs.web import units
 from pinchpoint.outputs.web.drawings import bar, icon
@@ -10,10 +10,7 @@ from pinchpoint.snapshot import (
     Absence,
     GpuReading,
     HostReading,
-    ProbeOutcome,
-    ProbeReading,
     Reason,
-    Slo,
     ThrottleReason,
 )
 
@@ -81,63 +78,6 @@ def other_gpus(gpus: Sequence[GpuReading], attached: bool) -> Html | None:
         return None
     title = "GPUs of no engine" if attached else "GPUs"
     return el("section", el("h2", title), gpu_table(gpus), class_="panel")
-
-
-def probes(readings: Sequence[ProbeReading], now: float, promised: Mapping[str, Slo]) -> Html | None:
-    """Synthetic requests, local before hosted, so that the same prompt's figures stand one above the other.
-
-    ``promised``: by engine. A probe of an engine is held against what that engine promised.
-    """
-    if not readings:
-        return None
-    rows: list[Html] = []
-    for p in sorted(readings, key=lambda p: (p.placement.value != "local", p.target)):
-        slo = promised.get(p.engine) if p.engine else None
-        rows.append(_probe(p, now, slo))
-        said = [el("b", p.remedy) if p.remedy else None, el("span", p.detail) if p.detail else None, _missed(p, slo)]
-        if any(said):
-            rows.append(el("tr", el("td", said, colspan=5, class_="remedy"), class_="note"))
-    heads = ("Target", "TTFT", "TPOT", "In all", "Result")
-    return el(
-        "section",
-        el("h2", "Is it us or them?"),
-        el("p", "The last synthetic request to each target, ours beside theirs.", class_="hint"),
-        table("probes", "Probes", heads, rows),
-        class_="panel",
-    )
-
-
-def _over(seconds: float | None, promised_seconds: float | None) -> bool:
-    return seconds is not None and promised_seconds is not None and seconds > promised_seconds
-
-
-def _missed(p: ProbeReading, slo: Slo | None) -> Html | None:
-    """In words too: red alone says nothing to some."""
-    if slo is None:
-        return None
-    latencies = (("TTFT", p.ttft_seconds, slo.ttft_seconds), ("TPOT", p.tpot_seconds, slo.tpot_seconds))
-    missed = [f"{what} over the SLO of {units.latency(limit)}" for what, seen, limit in latencies if _over(seen, limit)]
-    return el("span", "; ".join(missed)) if missed else None
-
-
-def _probe(p: ProbeReading, now: float, slo: Slo | None) -> Html:
-    limits = (slo.ttft_seconds, slo.tpot_seconds) if slo else (None, None)
-    latencies = zip((p.ttft_seconds, p.tpot_seconds), limits, strict=True)
-    fine = p.outcome is ProbeOutcome.OK
-    mark = icon(Severity.FINE if fine else Severity.CRITICAL)
-    return el(
-        "tr",
-        el("th", name(p.target), " ", el("small", p.placement.value), scope="row"),
-        [el("td", units.latency(seen), class_="over" if _over(seen, limit) else None) for seen, limit in latencies],
-        el("td", units.latency(p.duration_seconds)),
-        el(
-            "td",
-            mark,
-            el("span", in_words(p.outcome.value)),
-            el("small", f"{units.duration(now - p.at)} ago"),
-            class_="result fine" if fine else "result critical",
-        ),
-    )
 
 
 def host(reading: HostReading | None) -> Html | None:

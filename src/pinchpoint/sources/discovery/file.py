@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -31,7 +31,17 @@ MAX_WAITS = 3  # looks at a file that never stands still, until it is read as it
 GONE_AFTER_LOOKS = 2  # a file that is moved away and back must not end its engines
 DEADLINE_SECONDS = 5.0
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where PyYAML was built with it
+_Safe = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where PyYAML was built with it
+
+
+class _Loader(_Safe):  # type: ignore[misc,valid-type]
+    """Takes a plain scalar as its text, as Prometheus does: 1.10 is not 1.1, nor 12:30 the number 750."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, object]]]] = {
+        first: [rule for rule in rules if rule[0].endswith((":merge", ":null"))]
+        for first, rules in _Safe.yaml_implicit_resolvers.items()
+    }
+
 
 Signature = tuple[int, int, int, int]
 

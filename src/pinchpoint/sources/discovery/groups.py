@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from pinchpoint.snapshot import EngineTarget, Reason
-from pinchpoint.sources.discovery.described import Build, described
+from pinchpoint.sources.discovery.described import MAX_LABELS, Build, described
 from pinchpoint.sources.discovery.finder import Finding
 from pinchpoint.sources.http.failure import SourceError
 
-MAX_TARGETS = 10_000  # of one list, before shards; each costs tens of microseconds to check
+MAX_TARGETS = 10_000  # of one list, before shards, and groups; each costs tens of microseconds to check
 MAX_REFUSED = 100  # said one by one
 
 _KEYS = {"targets", "labels"}
@@ -23,13 +23,15 @@ def read_groups(groups: object, where: str, found_by: str, build: Build) -> Find
         raise SourceError(
             Reason.INVALID, f"{where} is no list of groups like [{{'targets': ['host:port']}}]; [] is an empty one"
         )
-    items = list(islice(_items(groups, found_by, build), MAX_TARGETS + 1))
+    # Groups without targets count too: by aliases a small YAML file can hold a hundred thousand of them.
+    items = list(islice(_items(groups[:MAX_TARGETS], found_by, build), MAX_TARGETS + 1))
     targets = tuple(item for item in items[:MAX_TARGETS] if isinstance(item, EngineTarget))
     refused = [f"{where}: {item}" for item in items[:MAX_TARGETS] if isinstance(item, str)]
     if len(refused) > MAX_REFUSED:
         refused[MAX_REFUSED:] = [f"{where}: {len(refused) - MAX_REFUSED} more"]
-    if len(items) > MAX_TARGETS:
-        refused.insert(0, f"{where}: has more than {MAX_TARGETS} targets, the rest is left out; make several lists")
+    if len(items) > MAX_TARGETS or len(groups) > MAX_TARGETS:
+        what = "targets" if len(items) > MAX_TARGETS else "groups"
+        refused.insert(0, f"{where}: has more than {MAX_TARGETS} {what}, the rest is left out; make several lists")
     return Finding(targets=targets, refused=tuple(refused))
 
 
@@ -61,6 +63,8 @@ def _group(group: object) -> tuple[list[object], Mapping[str, str]]:
         raise ValueError("has no list of targets; write 'targets': ['host:port']")  # noqa: TRY004
     if not isinstance(labels, dict):
         raise ValueError("has labels that are no mapping; write 'labels': {'engine': 'chat'}")  # noqa: TRY004
+    if len(labels) > MAX_LABELS:  # before they are copied, once for each group
+        raise ValueError(f"has more than {MAX_LABELS} labels; shorten")
     return addresses, {str(key): _text(str(key), value) for key, value in labels.items()}
 
 

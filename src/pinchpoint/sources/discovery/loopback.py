@@ -1,7 +1,6 @@
 """Finds engines on this host: asks each TCP port that listens on loopback what it is."""
 
 import asyncio
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -28,7 +27,6 @@ FORGET_SECONDS = 600.0
 NOT_HTTP = frozenset({21, 22, 23, 25, 53, 110, 111, 143, 389, 465, 587, 993, 995, 2049, 3306, 5432, 6379, 11211, 27017})
 
 _HOSTS = {"0.0.0.0": "127.0.0.1", "::": "127.0.0.1", "127.0.0.1": "127.0.0.1", "::1": "[::1]"}  # noqa: S104 - what others bind to
-_VLLM_LINE = re.compile(rb"(?:^|\n)(?:# (?:HELP|TYPE) )?(?:ray_)?vllm[:_]")
 
 _log = structlog.get_logger(__name__)
 
@@ -53,13 +51,6 @@ class Question:
     holds_metrics: bool = True  # whether ``path`` is where this engine is to be scraped
 
 
-def _vllm(body: bytes) -> str:
-    return "vllm" if _VLLM_LINE.search(body) else ""
-
-
-VLLM_ALONE = (Question("/metrics", _vllm),)
-
-
 def listeners() -> tuple[Listener, ...]:
     """Every TCP socket that listens on this host, or none where the system does not tell. Blocks for milliseconds."""
     try:
@@ -72,9 +63,9 @@ def listeners() -> tuple[Listener, ...]:
 
 async def find_engines(
     session: aiohttp.ClientSession,
+    questions: Sequence[Question],
     *,
     own_ports: Collection[int] = (),
-    questions: Sequence[Question] = VLLM_ALONE,
     again: Mapping[str, Question] = MappingProxyType({}),
     listening: Callable[[], Iterable[Listener]] = listeners,
 ) -> tuple[EngineTarget, ...]:
@@ -123,7 +114,7 @@ class LoopbackFinder:
         now: Callable[[], float],
         *,
         own_ports: Callable[[], Collection[int]],
-        questions: Sequence[Question] = VLLM_ALONE,
+        questions: Sequence[Question],
         again: Mapping[str, Question] = MappingProxyType({}),
         listening: Callable[[], Iterable[Listener]] = listeners,
     ) -> None:
@@ -136,8 +127,8 @@ class LoopbackFinder:
         last = [target for target, _ in self._known.values()]
         found = await find_engines(
             self._client.session,
+            self._questions,
             own_ports=self._own_ports(),
-            questions=self._questions,
             again={t.url: self._again[t.facts.kind] for t in last if t.facts.kind in self._again},
             listening=self._listening,
         )

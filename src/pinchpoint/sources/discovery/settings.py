@@ -2,13 +2,13 @@
 
 from pathlib import PurePosixPath
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from pinchpoint.sources.discovery.kubernetes.settings import KubernetesSettings
 from pinchpoint.sources.discovery.shard import Shard
 from pinchpoint.sources.http import AccessSettings
+from pinchpoint.sources.http.base_url import http_url
 
 FILE_TYPES = (".json", ".yml", ".yaml")
 GLOB = frozenset("*?[")
@@ -26,15 +26,7 @@ def _list_path(path: str) -> str:
 
 
 def _list_url(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # raises where the port is no number
-    except ValueError:  # its text could hold a password
-        raise ValueError("is no URL with a valid host and port; write it like http://cmdb:8080/engines") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("is no http:// or https:// URL with a host; write it like http://cmdb:8080/engines")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("holds credentials, which would end up in logs; give them by their own settings")
+    http_url(url, "http://cmdb:8080/engines")
     return url
 
 

@@ -6,7 +6,7 @@ engine. Is not: an aggregator of replicas, a rate of counters, or a judge; those
 
 from pinchpoint.sources.engine.epoch import EpochTracker
 from pinchpoint.sources.engine.fingerprint import kind_in
-from pinchpoint.sources.engine.kinds import KINDS, llamacpp
+from pinchpoint.sources.engine.kinds import KINDS, PATHS, llamacpp
 from pinchpoint.sources.engine.quirks import with_quirks
 from pinchpoint.sources.engine.reading import as_kind, reading_from_body
 from pinchpoint.sources.engine.recall import Recall
@@ -15,6 +15,7 @@ from pinchpoint.sources.engine.settings import EngineSettings, EngineSourceSetti
 
 __all__ = [
     "KINDS",
+    "PATHS",
     "EngineScraper",
     "EngineSettings",
     "EngineSourceSettings",

@@ -81,7 +81,7 @@ def _parsed(lines: list[str], body: bytes, content_type: str | None, recall: Rec
     good = bad = 0
     plain = True
     ended = half.rstrip() == "# EOF"
-    for number, raw in enumerate(lines[:-1]):
+    for raw in lines[:-1]:
         line = raw.strip(" \t\r")
         plain &= len(line) == len(raw)
         if line == "# EOF":
@@ -102,9 +102,9 @@ def _parsed(lines: list[str], body: bytes, content_type: str | None, recall: Rec
         good += 1
         name, sample, is_plain = found
         plain &= is_plain
-        if good > MAX_SAMPLES:
-            raise SourceError(Reason.TOO_LARGE, f"more than {MAX_SAMPLES} samples by line {number + 1}")
         read.append((name, sample.labels))
+        if len(read) > MAX_SAMPLES:
+            raise SourceError(Reason.TOO_LARGE, f"more than {MAX_SAMPLES} samples; check port and metrics_path")
         if math.isfinite(sample.value) and not name.endswith("_created"):
             samples.setdefault(name, []).append(sample)
     _refuse_nonsense(body, content_type, good=good, bad=bad, half="" if ended else half, ended=ended)

@@ -54,10 +54,10 @@ def folded(families: Families) -> Families:
 def _unhidden(every: frozenset[str], names: dict[str, str]) -> dict[str, str]:
     """Names without an engine's mark: those of a TensorRT-LLM before 2026, or with a prefix chosen for Dynamo."""
     if trtllm.is_old(every):
-        return {name: trtllm.prefixed(folded) for name, folded in names.items()}
+        return {name: trtllm.prefixed(spelt) for name, spelt in names.items()}
     prefix = dynamo.own_prefix(every)
     if prefix is not None:
-        return {name: folded.replace(prefix, dynamo.PREFIX, 1) for name, folded in names.items()}
+        return {name: spelt.replace(prefix, dynamo.PREFIX, 1) for name, spelt in names.items()}
     return names
 
 

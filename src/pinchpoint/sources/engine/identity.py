@@ -1,19 +1,17 @@
 """What a server says of itself beside its metrics: its version (/version) and its model's length (/v1/models)."""
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
 from pinchpoint.snapshot import EngineFacts
-from pinchpoint.sources.http import Answer
+from pinchpoint.sources.http import Answer, json_object
 
 REFRESH_SECONDS = 600.0  # a restart is asked about at once; this is for one that went unseen
 MAX_VERSION_BYTES = 4096
 MAX_MODELS_BYTES = 262_144  # every LoRA adapter is a model
 MAX_TOKENS = 10**12
 MAX_TEXT = 256
-_NOTHING = EngineFacts(kind="")
+_NOTHING = EngineFacts()
 
 Ask = Callable[[str, int], Awaitable[Answer | None]]  # a path, and how many bytes it may say
 
@@ -35,9 +33,9 @@ class Identity:
         if self._asked_at is not None and now - self._asked_at <= REFRESH_SECONDS:
             return
         self._asked_at = now
-        if (version := await ask("/version", MAX_VERSION_BYTES)) is not None:
+        if (version := await ask("/version", MAX_VERSION_BYTES)) and version.status == 200:
             self._version = version_in(version.body)
-        if (models := await ask("/v1/models", MAX_MODELS_BYTES)) is not None:
+        if (models := await ask("/v1/models", MAX_MODELS_BYTES)) and models.status == 200:
             self._models = facts_in(models.body)
 
     def onto(self, facts: EngineFacts) -> EngineFacts:
@@ -46,8 +44,7 @@ class Identity:
 
 
 def version_in(body: bytes) -> str | None:
-    answer = _object(body)
-    return _text(answer.get("version"), 64)
+    return _text(json_object(body).get("version"), 64)
 
 
 def facts_in(body: bytes) -> EngineFacts:
@@ -55,7 +52,7 @@ def facts_in(body: bytes) -> EngineFacts:
 
     Of several models nothing, unless they are one by several names (with one root) or have one length.
     """
-    models = _object(body).get("data")
+    models = json_object(body).get("data")
     own = [m for m in models if isinstance(m, dict) and not m.get("parent")] if isinstance(models, list) else []
     if not own:
         return _NOTHING
@@ -63,18 +60,9 @@ def facts_in(body: bytes) -> EngineFacts:
     length = own[0].get("max_model_len")
     known = isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= MAX_TOKENS
     return EngineFacts(
-        kind="",
         model=_text(own[0].get("id"), MAX_TEXT) if len(own) == 1 or (len(roots) == 1 and own[0].get("root")) else None,
         max_model_len=length if known and len(lengths) == 1 else None,
     )
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return answer if isinstance(answer, dict) else {}
 
 
 def _text(value: object, longest: int) -> str | None:

@@ -3,23 +3,21 @@
 Is not how it is read (that is ``reading``), and not the scraper, which keeps time and counts failures.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 
 import structlog
 
 from pinchpoint.snapshot import EngineReading, EngineTarget, Reason, ReplicaReading
-from pinchpoint.sources.engine.kinds import KINDS, Get, llamacpp
+from pinchpoint.sources.engine.kinds import KINDS, PATHS, Get, llamacpp
 from pinchpoint.sources.engine.kinds.openai import alive
-from pinchpoint.sources.http import Answer, SourceError
+from pinchpoint.sources.http import Answer, SourceError, json_object
 
 DEFAULT_PATH = "/metrics"
 LOOK_AGAIN_SECONDS = 300.0  # for metrics of a server that had none: somebody may have switched them on
 BUSY_SECONDS = 60.0  # one that answers nobody while it generates is alive that long after its last answer
 MAX_PROPS_BYTES = 2**20  # llama-server's /props: chat templates are in it
 
-_PATHS = tuple(dict.fromkeys((DEFAULT_PATH, *(path for kind in KINDS.values() for path in kind.paths))))
 _NO_SUCH_PAGE = frozenset({404, 405, 501})
 _SILENT = " beside its work: one request at a time, it seems"
 
@@ -35,7 +33,7 @@ class Place:
         self._path: str | None = None  # where the exposition was found
         self._last: EngineReading | None = None  # of a server without metrics
         self._looked_at = float("-inf")
-        self._said = False
+        self._has_told = False  # the log that there are none
         self._asked_at = float("-inf")
 
     def is_due(self, now: float) -> bool:
@@ -47,12 +45,14 @@ class Place:
         """The exposition was read as this."""
         self._kind = reading.facts.kind
 
-    async def ask(self, get: Get, now: Callable[[], float]) -> Answer | EngineReading:
+    async def ask(self, target: EngineTarget, get: Get, now: Callable[[], float]) -> Answer | EngineReading:
         """The answer that should hold the exposition, or the reading of a server that has none or that sleeps.
+
+        ``target`` is the same endpoint each time, though other facts, objectives and GPUs may be said of it by now.
 
         Raises ``SourceError``. Of an answer that is no exposition the status, or else the body, says why.
         """
-        self._asked_at = now()
+        self._target, self._asked_at = target, now()
         if self._target.facts.kind == "openai" or (self._last and now() - self._looked_at < LOOK_AGAIN_SECONDS):
             return await self._alive(get, now)
         if self._kind == "llamacpp" and not self._target.side_effects:
@@ -82,7 +82,7 @@ class Place:
         if self._target.metrics_path != DEFAULT_PATH:
             return (self._target.metrics_path,)
         kind = KINDS.get(self._kind)
-        paths = _PATHS if kind is None else kind.paths
+        paths = PATHS if kind is None else kind.paths
         return (self._path, *(path for path in paths if path != self._path)) if self._path in paths else paths
 
     async def _alive(self, get: Get, now: Callable[[], float]) -> EngineReading:
@@ -107,14 +107,14 @@ class Place:
                 detail = f"no metrics (HTTP {status}), and {error.detail}, or check metrics_path"
                 raise SourceError(Reason.UNAUTHORIZED, detail) from None
             return None
-        if not self._said:
+        if not self._has_told:
             _log.info(
                 "engine has no metrics, it is seen by its probes and GPUs alone",
                 engine=self._target.engine,
                 status=status,
                 remedy="SGLang has them with --enable-metrics, llama-server with --metrics, vLLM always",
             )
-        self._said = True
+        self._has_told = True
         return self._last
 
     async def _asleep(self, get: Get, now: Callable[[], float]) -> EngineReading | None:
@@ -122,7 +122,7 @@ class Place:
 
         /props does neither (tools/server/README.md).
         """
-        props = _object((await get(llamacpp.PROPS_PATH, MAX_PROPS_BYTES)).body)
+        props = json_object((await get(llamacpp.PROPS_PATH, MAX_PROPS_BYTES)).body)
         if props.get("role") == "router":
             raise SourceError(
                 Reason.REFUSED,
@@ -162,11 +162,3 @@ class Place:
                 Reason.NOT_EXPOSITION,
                 f"JSON, not Prometheus text, at {' and '.join(self._paths())}; check metrics_path",
             )
-
-
-def _object(body: bytes) -> dict[str, object]:
-    try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return answer if isinstance(answer, dict) else {}

@@ -24,9 +24,8 @@ def reading_from_body(
     reading = EngineReading(
         engine=target.engine,
         at=at,
-        replicas=tuple(_sized(replica, target.facts) for replica in told.replicas),
+        replicas=told.replicas,
         frontend=told.frontend,
-        facts=_facts(target.facts, kind, families, told.replicas),
         slo=target.slo,
         gpus=target.gpus,
         epoch=_start_time(families),
@@ -34,7 +33,7 @@ def reading_from_body(
         warnings=told.warnings + ((f"{malformed} malformed lines skipped",) if malformed else ()),
         unavailable=told.unavailable,
     )
-    return as_kind(reading, kind)
+    return as_kind(reading.with_facts(_facts(target.facts, kind, families, told.replicas)), kind)
 
 
 def as_kind(reading: EngineReading, kind: EngineKind) -> EngineReading:
@@ -60,13 +59,6 @@ def _facts(
     )
     model = next((r.model for r in replicas if r.model), None)
     return corrected.completed(replace(printed, model=model), "metrics")
-
-
-def _sized(replica: ReplicaReading, said: EngineFacts) -> ReplicaReading:
-    """With the capacity that the start-up log told, where the exposition has none (vLLM's Rust frontend)."""
-    if replica.kv_cache_capacity_tokens is not None or said.kv_cache_capacity_tokens is None:
-        return replica
-    return replace(replica, kv_cache_capacity_tokens=said.kv_cache_capacity_tokens)
 
 
 def _start_time(families: Families) -> str:

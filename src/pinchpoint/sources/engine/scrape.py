@@ -53,6 +53,11 @@ class EngineScraper:
         self._identity = Identity()
         self._lost: Reason | None = None
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether the last scrape gave a reading: then the next is likely to be short."""
+        return self._last is not None and self._lost is None
+
     def is_due(self, now: float) -> bool:
         """Whether to scrape, for whoever comes by at every interval: a target that fails is asked less often, and
         one that bears less no more than that."""
@@ -65,10 +70,11 @@ class EngineScraper:
         """
         async with self._one_in_flight:
             began = now()
+            deadline = began + self._timeout
             try:
-                reading = await self._read(now, began + self._timeout)
+                reading = await self._read(now, deadline)
             except SourceError as error:
-                detail = error.detail + await self._life_beside(error.reason, now)
+                detail = error.detail + await self._life_beside(error.reason, now, deadline)
                 return self._absent(error.reason, detail, began, now())
             except Exception as error:  # noqa: BLE001 - the guard of this source: a defect costs one reading, not the daemon
                 if self._lost is not Reason.ERROR:  # once, not at every scrape
@@ -101,7 +107,7 @@ class EngineScraper:
             seconds = round(max(0.05, deadline - now()), 2)  # it is said in the error
             return await self._get(path, max_body_bytes or self._settings.max_body_bytes, now, seconds)
 
-        answer = await self._place.ask(get, now)
+        answer = await self._place.ask(self.target, get, now)
         if isinstance(answer, EngineReading):
             return answer
         _require_ok(answer, self.target.access)
@@ -133,15 +139,12 @@ class EngineScraper:
             headers=self._headers,
         )
 
-    async def _life_beside(self, reason: Reason, now: Callable[[], float]) -> str:
+    async def _life_beside(self, reason: Reason, now: Callable[[], float], deadline: float) -> str:
         """What to add when only /metrics fails: vLLM's can while requests are served (vLLM issue 49983)."""
         if reason is not Reason.HTTP_STATUS:
             return ""
-        try:
-            health = await self._get("/health", 4096, now, SMALL_TIMEOUT_SECONDS)
-        except SourceError:
-            return ""
-        return ONLY_METRICS_FAIL if health.status == 200 else ""
+        health = await self._small("/health", MAX_HEALTH_BYTES, now, deadline)
+        return ONLY_METRICS_FAIL if health and health.status == 200 else ""
 
     def _absent(self, reason: Reason, detail: str, began: float, at: float) -> Absence:
         detail = f"engine {self.target.engine} at {self.target.url}: {detail}"
@@ -160,7 +163,10 @@ class EngineScraper:
 
 def _shows_life(last: EngineReading | None, reading: EngineReading) -> bool:
     """Whether each replica has moved since the last scrape: then nobody need ask whether it lives."""
-    return last is not None and all(replica not in last.replicas for replica in reading.replicas)
+    if last is None:
+        return False
+    before = {replica.replica: replica for replica in last.replicas}
+    return all(before.get(replica.replica) != replica for replica in reading.replicas)
 
 
 def _require_ok(answer: Answer, access: HttpAccess) -> None:

@@ -4,7 +4,7 @@ Is below the sources, which all may use it and which it does not know. Reads no 
 """
 
 from pinchpoint.sources.http.access import AccessSettings, BasicAuthSettings, TlsSettings
-from pinchpoint.sources.http.answer import Answer
+from pinchpoint.sources.http.answer import Answer, json_object
 from pinchpoint.sources.http.client import EXPOSITION, JSON, HttpClient
 from pinchpoint.sources.http.failure import SourceError
 
@@ -17,4 +17,5 @@ __all__ = [
     "HttpClient",
     "SourceError",
     "TlsSettings",
+    "json_object",
 ]

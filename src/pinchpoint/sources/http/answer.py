@@ -1,7 +1,9 @@
 """One HTTP answer, with a cap on its inflated size and no redirect to elsewhere."""
 
+import json
 import zlib
 from dataclasses import dataclass
+from typing import Any
 
 import aiohttp
 from yarl import URL
@@ -37,6 +39,15 @@ async def read_answer(response: aiohttp.ClientResponse, max_body_bytes: int, at:
     return Answer(response.status, at, body, response.headers.get("Content-Type"), location)
 
 
+def json_object(body: bytes) -> dict[str, Any]:
+    """The JSON object that a body is; empty where it is none."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def redirected(here: URL, answer: Answer) -> URL:
     """Where ``answer`` sends us from ``here``. Raises ``SourceError`` when that is another origin."""
     try:
@@ -54,7 +65,8 @@ def redirected(here: URL, answer: Answer) -> URL:
 async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     if encoding not in _ENCODINGS:
-        raise SourceError(Reason.NOT_EXPOSITION, f"the body is encoded as {encoding[:20]}, which was not asked for")
+        named = encoding if encoding in ("br", "zstd", "compress") else "something else"
+        raise SourceError(Reason.NOT_EXPOSITION, f"the body is encoded as {named}, which was not asked for")
     # Inflating is done here, not by aiohttp, because a small body can inflate to gigabytes.
     inflater = zlib.decompressobj(wbits=47) if encoding in ("gzip", "deflate") else None  # 47: either header
     body = bytearray()

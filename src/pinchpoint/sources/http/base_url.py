@@ -1,21 +1,27 @@
-"""A base URL as an operator writes it: http or https, a host, and nothing that must not end up in a log."""
+"""A URL as an operator writes it: http or https, a host, and nothing that must not end up in a log."""
 
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator
 
 
-def _checked(url: str) -> str:
+def http_url(url: str, example: str = "http://127.0.0.1:8000") -> SplitResult:
+    """The parts of a URL. Raises ``ValueError``, "what is wrong; what to do"."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # raises where the port is no number
     except ValueError:  # its text could hold a password
-        raise ValueError("is no URL with a valid host and port; write it like http://127.0.0.1:8000") from None
+        raise ValueError(f"is no URL with a valid host and port; write it like {example}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("is no http:// or https:// URL with a host; write it like http://127.0.0.1:8000")
+        raise ValueError(f"is no http:// or https:// URL with a host; write it like {example}")
     if parts.username is not None or parts.password is not None:
         raise ValueError("holds credentials, which would end up in logs; give the token by its own setting")
+    return parts
+
+
+def _checked(url: str) -> str:
+    parts = http_url(url)
     if parts.query or parts.fragment:
         raise ValueError("has a query or a fragment; give the base URL alone")
     return url.rstrip("/")

@@ -12,6 +12,7 @@ from yarl import URL
 
 from pinchpoint.snapshot import HttpAccess, Reason
 from pinchpoint.sources.http.answer import Answer, read_answer, redirected
+from pinchpoint.sources.http.connector import BoundedConnector
 from pinchpoint.sources.http.failure import SourceError, failure
 from pinchpoint.sources.http.resolver import Resolver
 from pinchpoint.sources.http.ticket import OPEN, Ticket, Tickets
@@ -21,7 +22,6 @@ MAX_CONNECTIONS = 256  # busy at one time; a process may often have but 1024 fil
 MAX_CONNECTIONS_PER_HOST = 16  # and port: behind a gateway, one target that hangs leaves room for its neighbours
 KEEPALIVE_SECONDS = 75.0  # an idle connection outlives the longest usual interval of 60 s; most servers end it before
 DNS_CACHE_SECONDS = 30
-
 
 _PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy"})
 
@@ -69,7 +69,7 @@ class HttpClient:
             ]:
                 _log.warning("proxy variables are set and not used: servers are asked directly", variables=proxies)
             self._resolver = Resolver()
-            connector = aiohttp.TCPConnector(
+            connector = BoundedConnector(
                 limit=MAX_CONNECTIONS,
                 limit_per_host=MAX_CONNECTIONS_PER_HOST,
                 keepalive_timeout=KEEPALIVE_SECONDS,
@@ -162,11 +162,14 @@ class HttpClient:
 
     async def _follow(self, here: URL, ticket: Ticket, max_body_bytes: int, now: Callable[[], float]) -> Answer:
         for _ in range(1 + MAX_REDIRECTS):
-            async with self._ask(here, ticket) as response:
-                answer = await read_answer(response, max_body_bytes, now())
-            if not answer.location:
-                return answer
-            here = redirected(here, answer)
+            try:
+                async with self._ask(here, ticket) as response:
+                    answer = await read_answer(response, max_body_bytes, now())
+                if not answer.location:
+                    return answer
+                here = redirected(here, answer)
+            except SourceError as error:
+                raise ticket.unsaid(error) from None
         raise SourceError(
             Reason.HTTP_STATUS, f"more than {MAX_REDIRECTS} redirects; set url (and metrics_path) to the final place"
         )

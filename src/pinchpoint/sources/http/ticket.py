@@ -27,6 +27,14 @@ class Ticket:
     headers: Mapping[str, str] = field(repr=False)
     context: ssl.SSLContext | None = None
     server_name: str | None = None
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    def unsaid(self, error: SourceError) -> SourceError:
+        """``error`` without what was sent to whom it quotes: a server may give it back."""
+        detail = error.detail
+        for secret in self.secrets:
+            detail = detail.replace(secret, "***")
+        return error if detail == error.detail else SourceError(error.reason, detail)
 
 
 class Tickets:
@@ -60,7 +68,9 @@ class Tickets:
         elif access.basic_username:
             pair = f"{access.basic_username}:{password}".encode()
             all_headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
-        return Ticket(all_headers, await self._context(url, access, now, at_once), access.server_name or None)
+        secrets = tuple(secret for secret in (token, password, *access.headers.values()) if secret)
+        context = await self._context(url, access, now, at_once)
+        return Ticket(all_headers, context, access.server_name or None, secrets)
 
     async def _context(self, url: URL, access: HttpAccess, now: float, at_once: bool) -> ssl.SSLContext | None:
         files = TlsFiles.of(access)

@@ -1,9 +1,13 @@
 """TLS contexts: whom we trust, and who we are."""
 
+import os
 import ssl
+import stat
 from dataclasses import dataclass
 
 from pinchpoint.snapshot import HttpAccess
+
+MAX_FILE_BYTES = 4 * 2**20  # the authorities of a whole system have a quarter of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,9 @@ def tls_context(files: TlsFiles) -> ssl.SSLContext:
 
     Raises ``ValueError`` with file, cause and remedy.
     """
+    for key, path in (("ca_file", files.ca), ("certificate_file", files.certificate), ("key_file", files.key)):
+        if path:
+            _check_file(key, path)
     try:
         context = ssl.create_default_context(cafile=files.ca or None)
     except (OSError, ValueError) as error:
@@ -43,6 +50,17 @@ def tls_context(files: TlsFiles) -> ssl.SSLContext:
             names = f"certificate_file {files.certificate}, key_file {files.key or files.certificate}"
             raise ValueError(f"{names}: {_cause(error)}; give a certificate and its bare key in PEM form") from None
     return context
+
+
+def _check_file(key: str, path: str) -> None:
+    """OpenSSL would wait for the writer of a pipe, and read a file of any size to its end."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return  # OpenSSL tells
+    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_FILE_BYTES:
+        what = "larger than 4 MiB" if stat.S_ISREG(found.st_mode) else "no regular file"
+        raise ValueError(f"{key} {path} is {what}; name a file in PEM form")
 
 
 def _no_passphrase() -> str:

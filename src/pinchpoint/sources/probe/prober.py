@@ -14,7 +14,7 @@ from pinchpoint.snapshot import ProbeLiveness, ProbeOutcome, ProbeReading
 from pinchpoint.sources.probe import prompt
 from pinchpoint.sources.probe.case import Case, proxy_variables
 from pinchpoint.sources.probe.cause import Cause
-from pinchpoint.sources.probe.dialects import DIALECTS, Parameters
+from pinchpoint.sources.probe.dialects import DIALECTS, Dialect, Parameters
 from pinchpoint.sources.probe.error_body import parse_json
 from pinchpoint.sources.probe.exchange import Exchange, Request, fetch, stream
 from pinchpoint.sources.probe.judgement import Judgement, judge
@@ -45,8 +45,9 @@ class Prober:
     """Probes one target. Owns one HTTP session, and remembers which URL and which parameters the server accepts.
 
     ``clock`` gives the reading's ``at`` (seconds); durations come from ``perf_counter_ns``. ``watch`` tells how late
-    the event loop is, and what a late one has measured is dropped. Several probes may run at one time. Is not: a
-    scheduler, a counter of results or a keeper of the last one.
+    the event loop is, and what a late one has measured is dropped. Several probes may run at one time. ``dialect``
+    stands in for the target's own; ``heard`` is told of every answer, by the root of its URL. Is not: a scheduler, a
+    counter of results or a keeper of the last one.
     """
 
     def __init__(
@@ -55,6 +56,9 @@ class Prober:
         clock: Callable[[], float] = time.monotonic,
         nonce: Callable[[], str] = prompt.nonce,
         watch: LoopWatch | None = None,
+        *,
+        dialect: Dialect | None = None,
+        heard: Callable[[str, Exchange, Judgement], None] | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -62,7 +66,8 @@ class Prober:
         self._watch = watch if watch is not None else LoopWatch()
         self._session: aiohttp.ClientSession | None = None
         self._opening = asyncio.Lock()
-        self._dialect = DIALECTS[settings.dialect](settings.api_version)
+        self._dialect = dialect or DIALECTS[settings.dialect](settings.api_version)
+        self._heard = heard
         self._parameters = Parameters.of(settings)
         self._model = settings.model
         self._root: str | None = None
@@ -210,6 +215,8 @@ class Prober:
         first: tuple[Exchange, Judgement] | None = None
         for root in (self._root,) if self._root is not None else self._dialect.roots(self._settings.url):
             exchange, judgement = await send(root)
+            if self._heard is not None:
+                self._heard(root, exchange, judgement)
             if not judgement.wrong_path:
                 self._root = root if exchange.status is not None else self._root
                 return exchange, judgement

@@ -11,6 +11,7 @@ from pinchpoint.sources.probe.remedy import remedy
 from pinchpoint.sources.probe.timing import Timing
 
 # In these no first token was seen as a user sees one.
+_ENCODINGS = ("gzip", "deflate", "br", "zstd", "compress")
 _NO_LATENCY = frozenset({ProbeOutcome.NOT_STREAMED, ProbeOutcome.INVALID_RESPONSE})
 
 
@@ -24,6 +25,8 @@ def blank_reading(case: Case, at: float) -> ProbeReading:
         engine=case.target.engine,
         detail=excerpt(case.judgement.message, (case.key,)),
         remedy=remedy(case),
+        model=case.model,
+        compare_with=tuple(case.target.compare_with),
     )
 
 
@@ -70,6 +73,8 @@ def reading(case: Case, at: float, exchange: Exchange, times: Timing) -> ProbeRe
         connection=None if stamps.ready_ns is None else "reused" if stamps.reused else "new",
         http_status=exchange.status,
         retry_after_seconds=case.judgement.retry_after_seconds,
+        model=case.model,
+        compare_with=tuple(case.target.compare_with),
     )
 
 
@@ -79,7 +84,9 @@ def _notes(exchange: Exchange, times: Timing) -> Iterator[str]:
         chunks, reads = exchange.transcript.text_events, exchange.transcript.text_reads
         yield f"buffered: {chunks} chunks of text came in {reads} lumps, so a proxy holds them back"
     if exchange.content_encoding not in ("", "identity"):
-        yield f"compressed ({exchange.content_encoding[:20]}) though identity was asked, so text may be held back"
+        # The word is the server's: only one that is known is repeated, for half a secret can't be told from a word.
+        named = f" ({exchange.content_encoding})" if exchange.content_encoding in _ENCODINGS else ""
+        yield f"compressed{named} though identity was asked, so text may be held back"
     if times.discarded:
         yield f"our own event loop was late, so no {' and no '.join(map(str.upper, times.discarded))} was taken"
 

@@ -124,6 +124,12 @@ class ProbeTargetSettings(BaseModel):
     engine: str | None = Field(
         default=None, max_length=63, description="Name of the watched engine behind this target. Unset: not known."
     )
+    compare_with: list[str] = Field(
+        default_factory=list,
+        max_length=20,
+        description="Names of the hosted targets that a local one is held against. Default: those with a model of the "
+        "same family, else all.",
+    )
     api_key: SecretStr | None = Field(default=None, description="API key. Unset: none is sent.")
     api_key_file: Path | None = Field(
         default=None,
@@ -200,6 +206,8 @@ class ProbeTargetSettings(BaseModel):
         if self.api_version is not None and not DIALECTS[self.dialect].versioned:
             raise ValueError(f"target {self.name}: api_version has no meaning in {self.dialect}; leave it out")
         if self.placement is Placement.HOSTED:
+            if self.compare_with:
+                raise ValueError(f"target {self.name}: compare_with is for local targets; name {self.name} in theirs")
             if self.interval_seconds < HOSTED_INTERVAL_FLOOR_SECONDS:
                 raise ValueError(
                     f"target {self.name}: interval_seconds {self.interval_seconds:g} is too short for a hosted API, "
@@ -256,4 +264,15 @@ class ProbeSettings(BaseModel):
                 f"caps in US dollars need the price of each hosted target; give that of {', '.join(unpriced)}, or cap "
                 "the tokens"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _compared_with_hosted(self) -> Self:
+        hosted = [target.name for target in self.targets if target.placement is Placement.HOSTED]
+        for target in self.targets:
+            if unknown := [name for name in target.compare_with if name not in hosted]:
+                raise ValueError(
+                    f"target {target.name}: compare_with names no hosted target ({', '.join(unknown)}); "
+                    f"hosted are: {', '.join(hosted) or 'none'}"
+                )
         return self

@@ -17,11 +17,10 @@ from pinchpoint.sources.process.tree import Parents, by_replica, is_title, tree_
 MAX_CONFIG_BYTES = 65_536
 
 
-def described(proc: Proc, root: int, holders: Iterable[int], port: int, parents: Parents) -> EngineProcess:
+def described(proc: Proc, root: int, holders: Iterable[int], parents: Parents) -> EngineProcess:
     """The engine of ``root``; ``holders`` have its socket."""
-    facts, kind = EngineFacts(kind=""), ""
+    facts = EngineFacts()
     for pid in dict.fromkeys((root, *holders)):  # a launcher's words, then what it made of them for its server
-        kind = kind or command_of(proc.arguments(pid)).kind
         facts = facts.completed(_said(proc, pid), "command_line")
     tree = tree_of(root, parents)
     if container := container_of(proc.cgroups(root)):  # Ray's workers, for one, are nobody's children
@@ -29,15 +28,13 @@ def described(proc: Proc, root: int, holders: Iterable[int], port: int, parents:
     # Only a process that bears a title is asked for all of it: a command line is behind a lock.
     titled = [pid for pid in tree if "::" in proc.command(pid)]
     titles = {pid: title for pid in titled if is_title(title := " ".join(proc.arguments(pid)[:1]))}
-    return EngineProcess(
-        pid=root, port=port, kind=kind, facts=facts, pids=tree, pids_by_replica=by_replica(titles, tree, parents)
-    )
+    return EngineProcess(pid=root, facts=facts, pids=tree, pids_by_replica=by_replica(titles, tree, parents))
 
 
 def _said(proc: Proc, pid: int) -> EngineFacts:
     command = command_of(proc.arguments(pid))
     if not command.kind:
-        return EngineFacts(kind="")
+        return EngineFacts()
     wanted = OPTIONS[command.kind].variables
     path = config_file(command)
     return facts_of(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pinchpoint.snapshot import EngineFacts, EngineProcess, EngineTarget
+from pinchpoint.snapshot import EngineProcess, EngineTarget
 from pinchpoint.sources.process import local
 from pinchpoint.sources.process.arguments import port_of
 from pinchpoint.sources.process.command import command_of
@@ -68,7 +68,7 @@ class ProcessFinder:
             process = self._process(at, holders.get(at.inode, ()), parents) if at else None
             log = self._logs.facts(process, target, self._clock())
             if process is None and log.known():
-                process = EngineProcess(pid=0, port=local.port(target.url), facts=EngineFacts(kind=""))
+                process = EngineProcess(pid=0)
             if process is not None:
                 found[target.engine] = replace(process, facts=process.facts.completed(log, "log"))
         return Looked(processes=found, living=frozenset(parents))
@@ -99,8 +99,8 @@ class ProcessFinder:
         if root is None:
             return None
         if (root, pids) not in self._described:  # one server may listen on many ports
-            self._described[root, pids] = described(self._proc, root, pids, heard.port, parents)
-        return replace(self._described[root, pids], port=heard.port)
+            self._described[root, pids] = described(self._proc, root, pids, parents)
+        return self._described[root, pids]
 
     def _by_words(self, heard: Listening, parents: Parents) -> tuple[int, ...]:
         """Where descriptors are hidden: the one engine of the socket's user whose command line names the port."""

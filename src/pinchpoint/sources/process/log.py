@@ -15,7 +15,7 @@ from pinchpoint.sources.process.proc import Proc
 LOADING_SECONDS = 3600.0  # a large model takes its time; later a log that has said nothing says nothing more
 AGAIN_SECONDS = 300.0
 MAX_REMEMBERED = 4096
-_NOTHING = EngineFacts(kind="")
+_NOTHING = EngineFacts()
 _DOCKER = "/var/lib/docker/containers/{0}/{0}-json.log"
 
 _log = structlog.get_logger(__name__)

@@ -23,10 +23,10 @@ def facts_of_file(path: str, pids: Collection[int] = ()) -> EngineFacts:
     with open(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            return EngineFacts(kind="")
+            return EngineFacts()
         if status.st_size <= MAX_WHOLE_BYTES:
             return facts_in(_lines(file.read(MAX_WHOLE_BYTES)), pids)
-        first = facts_in(_lines(file.read(END_BYTES)), pids, certain=False) if pids else EngineFacts(kind="")
+        first = facts_in(_lines(file.read(END_BYTES)), pids, certain=False) if pids else EngineFacts()
         file.seek(-END_BYTES, os.SEEK_END)
         return facts_in(_lines(file.read(END_BYTES)), pids).completed(first, "log")
 

@@ -89,7 +89,7 @@ def facts_in(lines: Iterable[str], pids: Collection[int] = (), *, certain: bool 
         _read(line, said)
     said.setdefault("kv_cache_capacity_tokens", _capacity(said))
     said.setdefault("model", said.get("path"))
-    return EngineFacts(kind="", **{name: value for name, value in said.items() if name in _FACTS})
+    return EngineFacts(**{name: value for name, value in said.items() if name in _FACTS})
 
 
 def _unwrapped(line: str) -> str:

@@ -34,6 +34,11 @@ class Series(Generic[T]):
             return None
         return self.values[index]
 
+    def last(self, count: int, seconds: float) -> tuple[T, ...]:
+        """The newest ``count`` values at ``seconds``, oldest first."""
+        end = bisect_right(self.times, seconds + 1e-6)
+        return self.values[max(0, end - count) : end]
+
 
 def _series(timed: Iterable[tuple[float, T]]) -> Series[T]:
     ordered = sorted(timed, key=lambda pair: pair[0])

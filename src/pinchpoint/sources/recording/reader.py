@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pinchpoint.snapshot import (
+    LAST_PROBES,
     Absence,
     EngineFacts,
     EngineReading,
@@ -13,6 +14,7 @@ from pinchpoint.snapshot import (
     GpuReading,
     Slo,
     Snapshot,
+    compared,
 )
 from pinchpoint.sources.recording.engines import Observed, read_engine, read_service, scrape_files, steps_of
 from pinchpoint.sources.recording.failure import RecordingError
@@ -153,6 +155,7 @@ def _snapshots(
             gpus=_gpus_at(gpus, at, FRESH_STEPS * step),
             engines=tuple(seen for seen in engines if isinstance(seen, EngineReading)),
             probes=tuple(probe for probe in latest if probe is not None),
+            comparisons=compared((series.last(LAST_PROBES, at) for series in probes.values()), at),
             host=hosts.at(at, FRESH_STEPS * step),
             links=meta.links,
             absences=tuple(seen for seen in engines if isinstance(seen, Absence)),

@@ -8,7 +8,6 @@ https://kubernetes.io/docs/reference/using-api/api-concepts/
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,8 +19,7 @@ from pinchpoint.snapshot import Reason
 from pinchpoint.sources.discovery.kubernetes.cluster import Cluster
 from pinchpoint.sources.discovery.kubernetes.pod import Pod, pod_in, version_in
 from pinchpoint.sources.discovery.kubernetes.refusal import error_event, refusal, reworded
-from pinchpoint.sources.http import SourceError
-from pinchpoint.sources.http.client import JSON, HttpClient
+from pinchpoint.sources.http import JSON, HttpClient, SourceError, json_object
 
 MAX_PAGE_BYTES = 4 << 20  # etcd takes 1.5 MB an object, so that a page of one always fits
 MAX_LINE_BYTES = 4 << 20
@@ -187,7 +185,7 @@ async def _body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
 
 
 def _page(body: bytes) -> Page:
-    match _parsed(body):
+    match json_object(body):
         case {"items": list() | None as items, "metadata": {"resourceVersion": str() as version} as metadata} if (
             version
         ):
@@ -202,16 +200,9 @@ def _events(lines: list[bytes], where: str) -> tuple[Event, ...]:
 
 
 def _event(line: bytes, where: str) -> Event:
-    match _parsed(line):
+    match json_object(line):
         case {"type": "ERROR", "object": status}:
             raise error_event(status, where=where)
         case {"type": str() as type_, "object": dict() as item}:
             return Event(type=type_, version=version_in(item), pod=pod_in(item))
     raise SourceError(Reason.INVALID, "a line of the watch is no event; check api_server")
-
-
-def _parsed(text: bytes) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

@@ -5,7 +5,7 @@ import json
 import aiohttp
 
 from pinchpoint.snapshot import Reason
-from pinchpoint.sources.http import SourceError
+from pinchpoint.sources.http import SourceError, json_object
 from pinchpoint.sources.http.os_cause import os_cause
 
 MAX_WORDS = 200
@@ -71,10 +71,6 @@ def reworded(error: SourceError) -> SourceError:
 
 def said(body: bytes) -> str:
     """The message of a ``Status``, on one line; empty for any other body, which a proxy may have written."""
-    try:
-        status = json.loads(body)
-    except (ValueError, RecursionError):
-        return ""
-    message = status.get("message") if isinstance(status, dict) else None
+    message = json_object(body).get("message")
     words = " ".join(message.split()) if isinstance(message, str) else ""
     return words[:MAX_WORDS] if words.isprintable() else ""

@@ -10,7 +10,6 @@ from pinchpoint.sources.http.base_url import BaseUrl
 
 EVERY_NAMESPACE = "*"
 OWN_SCRAPE = "pinchpoint.io/scrape"
-PROMETHEUS_SCRAPE = "prometheus.io/scrape"
 
 OBJECT_NAME = r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
 

@@ -25,5 +25,7 @@ KINDS: Mapping[str, EngineKind] = {kind.name: kind for kind in _ALL}
 # of their engine's, and come after it.
 LOOKED_FOR: tuple[EngineKind, ...] = (triton.KIND, *(kind for kind in _ALL if kind is not triton.KIND))
 AUTO = "auto"
+# Where an exposition may be, the likeliest first.
+PATHS = tuple(dict.fromkeys(path for kind in _ALL for path in kind.paths))
 
-__all__ = ["AUTO", "KINDS", "LOOKED_FOR", "EngineKind", "Get"]
+__all__ = ["AUTO", "KINDS", "LOOKED_FOR", "PATHS", "EngineKind", "Get"]

@@ -26,7 +26,6 @@ JUDGED_BY = frozenset(
     }
 )
 
-
 # Asks a path of the target within its limits of time; at most so many bytes, or as many as an exposition may have.
 Get = Callable[[str, int | None], Awaitable[Answer]]
 

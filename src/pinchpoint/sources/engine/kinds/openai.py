@@ -4,14 +4,13 @@ It is asked for its models or, where it has no such list, for /health. Nothing i
 by our own probes and its GPUs. Sources: OpenAI's API reference (/v1/models), Ollama's docs/api.md (/api/ps).
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 
 from pinchpoint.snapshot import EngineFacts, EngineReading, EngineTarget, Reason, ReplicaReading
 from pinchpoint.sources.engine.exposition import Families
 from pinchpoint.sources.engine.kinds.kind import JUDGED_BY, EngineKind, Get, Translation
-from pinchpoint.sources.http import Answer, SourceError
+from pinchpoint.sources.http import Answer, SourceError, json_object
 
 MAX_BODY_BYTES = 2**20  # a thousand models
 MAX_MODEL_CHARS = 200
@@ -40,16 +39,18 @@ async def alive(target: EngineTarget, get: Get, *, only_by_models: bool = False)
     ``only_by_models``: any web server has a page, so one that nobody called an engine must have a list of models.
     Raises ``SourceError`` when it does not answer, asks for credentials or is no such server.
     """
-    answer = await get("/v1/models", MAX_BODY_BYTES)
+    page = "/v1/models"
+    answer = await get(page, MAX_BODY_BYTES)
     facts = _facts_in(answer.body) if answer.status == 200 else None
     warnings: tuple[str, ...] = (NO_METRICS,)
     if answer.status in _NO_SUCH_PAGE and not only_by_models:
-        answer = await get("/health", MAX_BODY_BYTES)
+        page = "/health"
+        answer = await get(page, MAX_BODY_BYTES)
         facts = EngineFacts()
         if answer.status in _NO_SUCH_PAGE:
             warnings += ("it has neither /v1/models nor /health: up means that it answers HTTP",)
             answer = Answer(200, answer.at)
-    _require_ok(answer)
+    _require_ok(answer, page)
     if facts is None:
         raise SourceError(Reason.NOT_EXPOSITION, "/v1/models is no list of models; check url and kind")
     if facts.kind == "ollama":
@@ -68,13 +69,13 @@ async def alive(target: EngineTarget, get: Get, *, only_by_models: bool = False)
     )
 
 
-def _require_ok(answer: Answer) -> None:
+def _require_ok(answer: Answer, page: str) -> None:
     if answer.status in (401, 403):
         raise SourceError(
-            Reason.UNAUTHORIZED, f"HTTP {answer.status} at /v1/models: credentials are asked for; set bearer_token_file"
+            Reason.UNAUTHORIZED, f"HTTP {answer.status} at {page}: credentials are asked for; set bearer_token_file"
         )
     if answer.status != 200:
-        raise SourceError(Reason.HTTP_STATUS, f"HTTP {answer.status} at /v1/models; read the server's log")
+        raise SourceError(Reason.HTTP_STATUS, f"HTTP {answer.status} at {page}; read the server's log")
 
 
 def _facts_in(body: bytes) -> EngineFacts | None:
@@ -98,11 +99,7 @@ def _loaded(body: bytes) -> EngineFacts:
 
 
 def _list(body: bytes, key: str) -> list[object] | None:
-    try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    found = answer.get(key) if isinstance(answer, dict) else None
+    found = json_object(body).get(key)
     return found if isinstance(found, list) else None
 
 
