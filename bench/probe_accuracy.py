@@ -177,11 +177,11 @@ def _aim(aim: float | None, ours: Spread | None) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="half a minute: to see that it runs, not to quote")
+    parser.add_argument("--quick", action="store_true", help="a minute: to see that it runs, not to quote")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--no-peer", action="store_true", help="measure pinchpoint alone")
     arguments = parser.parse_args()
-    repeats, requests = (1, {1: 8, 20: 60, 100: 200}) if arguments.quick else (3, {1: 30, 20: 300, 100: 800})
+    repeats, requests = (1, {1: 8, 20: 60, 100: 200}) if arguments.quick else (3, {1: 20, 20: 200, 100: 600})
     measured: dict[str, Client] = {"pinchpoint": clients.pinchpoint}
     if not arguments.no_peer:
         peer = subjects.install_peer(clients.PEER_PACKAGE, clients.PEER_VERSION)
