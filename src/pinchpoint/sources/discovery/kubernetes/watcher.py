@@ -5,6 +5,7 @@ import os
 import random
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from pinchpoint.snapshot import Reason
 from pinchpoint.sources.discovery.described import let_in
@@ -19,6 +20,7 @@ from pinchpoint.sources.http import SourceError
 
 NAME = "kubernetes"
 SETTLE_SECONDS = 0.5  # a rollout changes many pods at once
+THREAD_ABOVE_PODS = 100  # each takes some 0.1 ms to check: more would hold up the event loop
 
 
 class KubernetesWatcher:
@@ -96,13 +98,11 @@ class KubernetesWatcher:
         )
 
     async def _finding(self, parts: list[Pods]) -> Finding | SourceError:
-        """A part that can't be read holds what it held; where nothing could ever be read there is no list.
-
-        Takes seconds for ten thousand pods, so it is done in a thread, on a copy.
-        """
+        """A part that can't be read holds what it held; where nothing could ever be read there is no list."""
         failure = next((part.failure for part in parts if part.failure is not None), None)
         if failure is not None and all(part.known is None for part in parts):
             return failure
-        pods = [pod for part in parts for pod in (part.known or {}).values()]
-        targets, refused = await asyncio.to_thread(engines_of, pods, self._settings, found_by=NAME, build=self._build)
+        pods = [pod for part in parts for pod in (part.known or {}).values()]  # as they are now
+        ask = partial(engines_of, pods, self._settings, found_by=NAME, build=self._build)
+        targets, refused = await asyncio.to_thread(ask) if len(pods) > THREAD_ABOVE_PODS else ask()
         return Finding(targets=targets, refused=refused, failure=failure)
