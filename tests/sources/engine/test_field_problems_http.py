@@ -6,7 +6,7 @@ from time import monotonic
 import pytest
 
 from pinchpoint.snapshot import Absence, EngineReading, Reason
-from tests.sources.engine.test_scraper import QUICK, http, says, scraper, stuck
+from tests.sources.engine.servers import QUICK, http, says, scraper, stuck
 
 BODY = Path("tests/data/engine-metrics/vllm-0.10.0-v1.prom").read_bytes()
 

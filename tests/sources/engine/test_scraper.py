@@ -2,127 +2,35 @@
 
 import asyncio
 import gzip
-import itertools
 import ssl
 import subprocess
-import tracemalloc
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 from time import monotonic, thread_time
 
 import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, HttpAccess, Reason
+from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, Reason
 from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings
 from pinchpoint.sources.http import HttpClient
-
-BODY = Path("tests/data/engine-metrics/vllm-0.33.0-v1.prom").read_bytes()
-SMALL = b"vllm:num_requests_running 1\n"
-QUICK = EngineSourceSettings(timeout_seconds=0.3)
-PATIENT = EngineSourceSettings(timeout_seconds=10)
-
-Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
-RawAnswer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-@asynccontextmanager
-async def scraper(url: str, settings: EngineSourceSettings = PATIENT, token: str = "") -> AsyncIterator[EngineScraper]:
-    async with HttpClient() as client:
-        yield EngineScraper(
-            EngineTarget(engine="chat", url=url, access=HttpAccess(bearer_token=token)), client, settings
-        )
-
-
-@asynccontextmanager
-async def http(**paths: Answer) -> AsyncIterator[str]:
-    """A server that answers /metrics, /health and /version as given, and 404 elsewhere."""
-    app = web.Application()
-    for path, answer in paths.items():
-        app.router.add_get(f"/{path}", answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
-
-
-@asynccontextmanager
-async def raw(answer: RawAnswer, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    """A socket that does exactly what ``answer`` does after the request's head."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-            if head.startswith(b"GET /metrics "):
-                await answer(reader, writer)
-            else:
-                writer.write(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-                await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
-    try:
-        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    finally:
-        server.close()
-
-
-def says(body: bytes = SMALL, status: int = 200, **headers: str) -> Answer:
-    async def answer(request: web.Request) -> web.Response:
-        return web.Response(body=body, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
-
-    return answer
-
-
-def writes(*parts: bytes, forever: bool = False, pause: float = 0.0) -> RawAnswer:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        for part in itertools.cycle(parts) if forever else parts:
-            writer.write(part)
-            await writer.drain()
-            await asyncio.sleep(pause)
-
-    return answer
-
-
-async def hangs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await reader.read()  # until the client gives up
-
-
-@contextmanager
-def memory_below(limit_bytes: int) -> Iterator[None]:
-    tracemalloc.start()
-    try:
-        yield
-        assert tracemalloc.get_traced_memory()[1] < limit_bytes
-    finally:
-        tracemalloc.stop()
-
-
-async def absence_of(url: str, settings: EngineSourceSettings = PATIENT, token: str = "") -> Absence:
-    async with scraper(url, settings, token) as engine:
-        result = await engine.scrape(monotonic)
-    assert isinstance(result, Absence)
-    assert result.source == "engine/chat"
-    assert result.detail.startswith(f"engine chat at {url}: ")
-    assert "\n" not in result.detail
-    return result
-
-
-async def reading_of(url: str) -> EngineReading:
-    async with scraper(url) as engine:
-        result = await engine.scrape(monotonic)
-    assert isinstance(result, EngineReading), result
-    return result
+from tests.sources.engine.servers import (
+    BODY,
+    PATIENT,
+    QUICK,
+    SMALL,
+    Answer,
+    RawAnswer,
+    absence_of,
+    hangs,
+    http,
+    memory_below,
+    raw,
+    reading_of,
+    says,
+    scraper,
+    writes,
+)
 
 
 async def test_a_vllm_server_is_read_with_its_version():
@@ -279,80 +187,6 @@ async def test_a_certificate_that_nobody_trusts_is_a_tls_failure(self_signed: ss
 async def test_https_to_a_plain_port_is_a_tls_failure():
     async with http(metrics=says()) as url:
         assert (await absence_of(url.replace("http:", "https:"))).reason is Reason.TLS
-
-
-async def test_an_engine_whose_core_died_is_dead_though_its_metrics_answer():
-    async with http(metrics=says(BODY), health=says(b"", 503)) as url:
-        assert (await absence_of(url)).reason is Reason.ENGINE_DEAD
-
-
-@pytest.mark.parametrize("status", [200, 404, 500])
-async def test_any_other_health_is_ignored(status: int):
-    async with http(metrics=says(BODY), health=says(b"", status)) as url:
-        await reading_of(url)
-
-
-async def stuck(request: web.Request) -> web.Response:
-    await asyncio.sleep(60)
-    raise AssertionError
-
-
-async def test_a_health_and_a_version_that_hang_cost_a_second_each_and_no_reading():
-    async with http(metrics=says(BODY), health=stuck, version=stuck) as url, scraper(url) as engine:
-        begun = monotonic()
-        reading = await engine.scrape(monotonic)
-        assert isinstance(reading, EngineReading)
-        assert reading.at - begun < 1
-        assert 1.9 < monotonic() - begun < 4
-
-
-async def test_a_health_that_hangs_stays_within_the_scrapes_deadline():
-    async with http(metrics=says(BODY), health=stuck, version=stuck) as url, scraper(url, QUICK) as engine:
-        begun = monotonic()
-        assert isinstance(await engine.scrape(monotonic), EngineReading)
-        assert monotonic() - begun < 0.3 + 0.5
-
-
-async def test_an_engine_that_moves_is_not_asked_for_its_health_and_one_that_stands_still_is():
-    moved, health = iter([1, 2, 3, 3, 3, 4]), []
-
-    async def metrics(request: web.Request) -> web.Response:
-        return web.Response(text=f"vllm:generation_tokens_total {next(moved)}\n")
-
-    async def asked(request: web.Request) -> web.Response:
-        health.append(1)
-        return web.Response(status=503 if len(health) == 3 else 200)
-
-    async with http(metrics=metrics, health=asked) as url, scraper(url) as engine:
-        outcomes = [await engine.scrape(monotonic) for _ in range(6)]
-    assert len(health) == 3  # at the first scrape, and at the two that saw nothing move
-    assert [outcome.reason if isinstance(outcome, Absence) else None for outcome in outcomes] == [
-        *[None] * 4,
-        Reason.ENGINE_DEAD,
-        None,
-    ]
-
-
-async def test_a_restart_begins_an_epoch_and_asks_for_the_version_again():
-    tokens, version = iter([50, 90, 3, 5]), iter(["0.32.0", "0.33.0"])
-
-    async def metrics(request: web.Request) -> web.Response:
-        return web.Response(text=f"vllm:generation_tokens_total {next(tokens)}\n")
-
-    async def told(request: web.Request) -> web.Response:
-        return web.json_response({"version": next(version)})
-
-    async with http(metrics=metrics, version=told) as url, scraper(url) as engine:
-        readings = [await engine.scrape(monotonic) for _ in range(4)]
-    assert all(isinstance(reading, EngineReading) for reading in readings)
-    assert [r.epoch for r in readings] == ["#0", "#0", "#1", "#1"]
-    assert [r.facts.version for r in readings] == ["0.32.0", "0.32.0", "0.33.0", "0.33.0"]
-
-
-@pytest.mark.parametrize("body", [b"[]", b'{"version": 3}', b'{"version": "\\u0000"}', b"[" * 5000, b"\xff"])
-async def test_a_version_that_makes_no_sense_is_unknown(body: bytes):
-    async with http(metrics=says(BODY), version=says(body)) as url:
-        assert (await reading_of(url)).facts.version is None
 
 
 async def test_only_one_request_is_in_flight():
