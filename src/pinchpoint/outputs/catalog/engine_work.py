@@ -2,35 +2,25 @@
 
 from collections.abc import Iterable
 
-from pinchpoint.outputs.catalog.engine_replica import by, plain
-from pinchpoint.outputs.catalog.metric import Kind, Sample, counter, gauge
-from pinchpoint.outputs.scene import Scene
+from pinchpoint.outputs.catalog.engine_replica import by, engines, plain
+from pinchpoint.outputs.catalog.metric import Each, Kind, Sample, counter, gauge
+from pinchpoint.snapshot import EngineReading
 
 
-def _rejections(scene: Scene) -> Iterable[Sample]:
-    for e in scene.snapshot.engines:
-        yield from (((e.engine, reason), n) for reason, n in e.frontend.admission_rejections_total.items())
+def _of_server(field: str) -> Each[EngineReading]:
+    """A number of the server before the replicas by one label: its reading's mapping of this name."""
 
+    def of(e: EngineReading) -> Iterable[Sample]:
+        return (((e.engine, key), n) for key, n in getattr(e.frontend, field).items())
 
-def _sleep_operations(scene: Scene) -> Iterable[Sample]:
-    for e in scene.snapshot.engines:
-        yield from (((e.engine, operation), n) for operation, n in e.frontend.sleep_operations_in_flight.items())
-
-
-def _adapters(scene: Scene) -> Iterable[Sample]:
-    for e in scene.snapshot.engines:
-        yield from (((e.engine, state), n) for state, n in e.frontend.lora_adapters.items())
-
-
-def _adapters_max(scene: Scene) -> Iterable[Sample]:
-    return (((e.engine,), e.frontend.lora_adapters_max) for e in scene.snapshot.engines)
+    return Each(engines, of)
 
 
 ENGINE_WORK_METRICS = (
     counter(
         "engine_admission_rejections_total",
         ("engine", "reason"),
-        _rejections,
+        _of_server("admission_rejections_total"),
         "Requests that the engine's server turned away for its queue limits.",
     ),
     plain("inference_seconds", "Time in prefill and decode, observed when a request finishes.", Kind.HISTOGRAM),
@@ -64,9 +54,19 @@ ENGINE_WORK_METRICS = (
     gauge(
         "engine_sleep_operations_in_flight",
         ("engine", "operation"),
-        _sleep_operations,
+        _of_server("sleep_operations_in_flight"),
         "Calls under way that put the engine to sleep or wake it.",
     ),
-    gauge("engine_lora_adapters", ("engine", "state"), _adapters, "LoRA adapters with a running or waiting request."),
-    gauge("engine_lora_adapters_max", ("engine",), _adapters_max, "LoRA adapters that one batch may hold."),
+    gauge(
+        "engine_lora_adapters",
+        ("engine", "state"),
+        _of_server("lora_adapters"),
+        "LoRA adapters with a running or waiting request.",
+    ),
+    gauge(
+        "engine_lora_adapters_max",
+        ("engine",),
+        Each(engines, lambda e: (((e.engine,), e.frontend.lora_adapters_max),)),
+        "LoRA adapters that one batch may hold.",
+    ),
 )
