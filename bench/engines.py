@@ -64,7 +64,7 @@ def main() -> None:
     tables = [
         (setting, scraping, measured),
         (
-            "pinchpoint scraped by Prometheus at the same interval (OpenMetrics, gzip), and looked at",
+            "pinchpoint scraped at the same interval as Prometheus would (OpenMetrics, gzip), and looked at",
             telling,
             measured[:1],
         ),
