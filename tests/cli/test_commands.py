@@ -18,8 +18,11 @@ from typer.testing import CliRunner, Result
 
 from pinchpoint import __version__
 from pinchpoint.cli import app
+from pinchpoint.cli.demo import _engine
 from pinchpoint.outputs.recorder import Recorder
+from pinchpoint.simulator import SimulatedNode
 from pinchpoint.snapshot import Absence, GpuReading, NvLink, PeerLink, Reason, Snapshot
+from pinchpoint.sources.engine import EngineSettings
 from tests.outputs.exposition.scenes import engine
 
 RECORDINGS = Path("tests/data/vllm-real")
@@ -259,6 +262,16 @@ def test_demo_lists_its_scenarios_and_refuses_others() -> None:
     wrong = pinchpoint("demo", "--scenario", "chaos")
     assert wrong.exit_code == 2
     assert "no such scenario" in wrong.stderr
+
+
+async def test_the_simulated_engines_are_a_configuration_that_loads() -> None:
+    node = SimulatedNode()
+    await node.start()
+    try:
+        for target in node.targets():
+            assert EngineSettings.model_validate(_engine(target)).target().facts.known() == target.facts.known()
+    finally:
+        await node.stop()
 
 
 def test_probe_refuses_what_is_no_target() -> None:

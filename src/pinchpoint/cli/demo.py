@@ -67,8 +67,8 @@ def demo(
 
 def _engine(target: "EngineTarget") -> dict[str, Any]:
     """A simulated engine as its operator would configure it."""
-    facts = {name: value for name, value in asdict(target.facts).items() if value is not None}
-    return {"name": target.engine, "url": target.url, "gpus": target.gpus, "slo": asdict(target.slo), **facts}
+    own = {"name": target.engine, "url": target.url, "gpus": target.gpus, "slo": asdict(target.slo)}
+    return {**own, **target.facts.known()}
 
 
 def _probe(target: "EngineTarget") -> dict[str, Any]:
