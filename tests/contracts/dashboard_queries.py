@@ -15,10 +15,12 @@ VARIABLES = {
     "job": ".+",
 }
 
-# Panels that are empty when nothing is wrong, or when the node has no such hardware or probe.
+# Panels that are empty when nothing is wrong, or when the node has no such hardware or probe
+# (or not yet enough probes to compare).
 MAY_BE_EMPTY = frozenset(
     {
         "Advice",
+        "First token: on the way",
         "Held down by",
         "Not available",
         "Ours over theirs",
