@@ -1,10 +1,10 @@
-"""One line in the log for each change of the class that is shown."""
+"""One line in the log for each change of the engines watched, and of the class that is shown of one."""
 
 from dataclasses import replace
 
 from structlog.testing import capture_logs
 
-from pinchpoint.daemon.announcing import Announcer
+from pinchpoint.daemon.announcing import Announcer, announce_engines
 from pinchpoint.diagnosis.verdict import Bottleneck, Settled
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.snapshot import Absence, Reason
@@ -77,4 +77,15 @@ def test_each_engine_has_its_own_line_and_one_that_comes_back_begins_anew() -> N
         ("chat", "none", "kv_capacity"),
         ("rag", "none", "idle"),
         ("rag", "none", "idle"),
+    ]
+
+
+def test_engines_that_come_and_go_are_one_line_and_those_that_stay_none() -> None:
+    with capture_logs() as lines:
+        announce_engines({"chat", "rag"}, {"chat", "rag2"})
+        announce_engines({"chat"}, {"chat"})
+        announce_engines(set(), {f"e{number}" for number in range(7)})
+    assert [(line["watched"], line["came"], line["gone"]) for line in lines] == [
+        (2, "rag2", "rag"),
+        (7, "e0, e1, e2, e3, e4 and 2 more", "none"),
     ]

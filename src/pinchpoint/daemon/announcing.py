@@ -1,6 +1,8 @@
-"""Says in the log when the class that is shown of an engine changes: one line, with the reason."""
+"""Says in the log which engines are watched, and when the class that is shown of one changes: one line each."""
 
 from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
 
 import structlog
 
@@ -8,7 +10,20 @@ from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.snapshot import Reason, Snapshot
 
+NAMED_AT_MOST = 5  # engines in one line of the log
+
 log = structlog.get_logger(__name__)
+
+
+def announce_engines(before: AbstractSet[str], now: AbstractSet[str]) -> None:
+    """One line where the engines watched are others than before, by name: an edit of a list shows that it was taken."""
+    if before != now:
+        log.info("watched engines change", watched=len(now), came=_few(now - before), gone=_few(before - now))
+
+
+def _few(names: AbstractSet[str]) -> str:
+    more = f" and {len(names) - NAMED_AT_MOST} more" if len(names) > NAMED_AT_MOST else ""
+    return ", ".join(sorted(names)[:NAMED_AT_MOST]) + more if names else "none"
 
 
 class Announcer:

@@ -15,6 +15,7 @@ from functools import partial
 import structlog
 
 from pinchpoint.config import Settings
+from pinchpoint.daemon.announcing import announce_engines
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.finding import AGAIN, QUESTIONS, Discoverer, engine_described
 from pinchpoint.daemon.looking import ProcessLook
@@ -119,6 +120,7 @@ class Observer:
         """Matches scrapes with the engines there are. What is said of an engine may change without a new beginning."""
         found = self._board.found.merged(self._named, settings.discovery.part, unshared=(LoopbackFinder.name,))
         targets = {target.engine: target for target in found}
+        announce_engines(self._scrapers.keys(), targets.keys())
         for gone in self._scrapers.keys() - targets.keys():
             self._scheduler.cancel(f"engine/{gone}")
             del self._scrapers[gone]
