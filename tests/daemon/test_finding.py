@@ -299,6 +299,5 @@ def test_a_list_without_engines_is_said_on_the_page(tmp_path: Path, config: Path
     (lists / "a.json").write_text("[]")
     with RunningDaemon(tmp_path, "--config.file", str(config), "--shard", "1/4") as daemon:
         daemon.wait_for_series("pinchpoint_discovery_targets", 0.0, discovery="file/fleet")
-        daemon.wait_for(
-            lambda: b"file/fleet (0 engines). This is shard 1 of 4." in daemon.get("/"), "the page to say so"
-        )
+        said = b"file/fleet (0 engines). This is shard 1 of 4, counted from 0."
+        daemon.wait_for(lambda: said in daemon.get("/"), "the page to say so")

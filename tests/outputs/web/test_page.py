@@ -18,7 +18,7 @@ from pinchpoint.outputs.web.drawings import bar, spark
 from pinchpoint.outputs.web.markup import MAX_TEXT, el, text
 from pinchpoint.outputs.web.page import CARDS
 from pinchpoint.outputs.web.words import SEVERITIES, reason_in_words, throttle_in_words
-from pinchpoint.snapshot import Reason, Snapshot, ThrottleReason
+from pinchpoint.snapshot import DiscoveryReport, Reason, Snapshot, ThrottleReason
 from tests.outputs.web import scenes
 
 LATE = "our own event loop was late, so no TTFT was taken"
@@ -122,6 +122,23 @@ def test_the_worst_engine_comes_first() -> None:
 )
 def test_the_headline_says_how_the_node_is(scene: Scene, sentence: str) -> None:
     assert sentence in read(scene).texts
+
+
+@pytest.mark.parametrize(
+    ("targets", "shards", "title"),
+    [
+        (2, 2, "The lists' engines are other shards'"),
+        (0, 2, "No engine in the lists"),
+        (0, None, "No engine in the lists"),
+    ],
+)
+def test_an_empty_page_tells_empty_lists_from_the_engines_of_other_shards(
+    targets: int, shards: int | None, title: str
+) -> None:
+    scene = scenes.empty()
+    lists = (DiscoveryReport(discovery="file/fleet", targets=targets),)
+    report = replace(scene.self_report, discoveries=lists, shard=0, shards=shards)
+    assert title in read(replace(scene, self_report=report)).texts
 
 
 def test_a_pinched_engine_says_why_what_to_do_and_whether_more_gpus_help() -> None:

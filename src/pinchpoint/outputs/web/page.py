@@ -169,8 +169,10 @@ def _no_engine(report: SelfReport) -> Html:
         said = ", ".join(
             f"{d.discovery} ({'not read yet' if d.targets is None else f'{d.targets} engines'})" for d in lists
         )
-        part = f" This is shard {report.shard} of {report.shards}." if report.shards else ""
-        return el("section", el("h2", "No engine in the lists"), el("p", f"{said}.{part}"), class_="panel")
+        part = f" This is shard {report.shard} of {report.shards}, counted from 0." if report.shards else ""
+        others = report.shards and any(d.targets for d in lists)
+        title = "The lists' engines are other shards'" if others else "No engine in the lists"
+        return el("section", el("h2", title), el("p", f"{said}.{part}"), class_="panel")
     return el(
         "section",
         el("h2", "Point it at an engine"),
