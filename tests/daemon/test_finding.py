@@ -153,7 +153,7 @@ def test_a_half_written_list_stays_as_it_was_is_said_once_and_heals(
         said = [line for line in daemon.log.splitlines() if "discovery fails" in line]
         assert len(said) == 1
         assert f"{lists}/a.json:1 is no valid JSON" in said[0]
-        assert "the last good list stays in force (2 engines)" in said[0]
+        assert "The last good list stays in force (2 engines)." in said[0]
         missing = json.loads(daemon.get("/api/v1/status"))["missing"]
         assert [row["reason"] for row in missing if row["source"] == "discovery/file/fleet"] == ["invalid"]
         put(lists / "a.json", fleet.groups("one", "two", "three"))

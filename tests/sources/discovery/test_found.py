@@ -69,7 +69,7 @@ def test_a_failure_keeps_the_last_good_list_in_force_and_says_so_once(found: Fou
     assert names(found.merged([])) == ["a", "b"]
     (absence,) = found.absences()
     assert (absence.source, absence.reason, absence.at) == ("discovery/file/fleet", Reason.INVALID, 10.0)
-    assert "fleet.json:3 is no valid JSON; is it half written?; the last good list stays in force (2 engines)" in (
+    assert "fleet.json:3 is no valid JSON; is it half written? The last good list stays in force (2 engines)." in (
         absence.detail
     )
     source = next(found.sources(100.0))

@@ -59,8 +59,9 @@ class Found:
 
     def _failed(self, name: str, known: _List, error: SourceError, at: float) -> None:
         known.failures[error.reason] += 1
-        kept = f"; the last good list stays in force ({len(known.targets)} engines)" if known.has_been_read else ""
-        detail = f"discovery {name}: {error.detail}{kept}"
+        kept = f" The last good list stays in force ({len(known.targets)} engines)." if known.has_been_read else ""
+        end = "." if kept and not error.detail.endswith((".", "?")) else ""
+        detail = f"discovery {name}: {error.detail}{end}{kept}"
         before = known.absence
         if before is None or before.reason is not error.reason:
             log.warning("discovery fails", discovery=name, reason=error.reason.value, detail=detail)

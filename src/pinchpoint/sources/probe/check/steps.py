@@ -80,7 +80,7 @@ def _way(evidence: Evidence) -> Iterator[Step]:
 def _models(evidence: Evidence) -> Step:
     listed, tried = evidence.listed, [each.root for each in evidence.listing.heard]
     if listed.outcome is ProbeOutcome.OK:
-        count = f"{len(listed.models)} models" if listed.models else "a list"
+        count = f"{len(listed.models)} model{'s' * (len(listed.models) != 1)}" if listed.models else "a list"
         return Step(name="models", state=State.FINE, said=f"{count} at {evidence.listing.answered_at}")
     where = f"at {' or '.join(tried)}" if tried else ""
     return Step(name="models", state=State.UNSURE, said=f"no list {where}: {listed.detail or listed.outcome}")
