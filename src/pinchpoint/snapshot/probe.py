@@ -86,6 +86,7 @@ class ProbeReading:
     tpot_seconds: float | None = None
     duration_seconds: float | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
+    unfinished_phase: str | None = None  # the one of ``phases`` in which a failed probe ended: cut off, not measured
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None

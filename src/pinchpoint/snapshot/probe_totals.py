@@ -81,7 +81,7 @@ class ProbeTotals:
         phases = dict(self.phase_seconds)
         for phase, seconds in reading.phases.items():
             observed = _observe(phases.get(phase), PHASE_BOUNDS, seconds)
-            if observed is not None:
+            if observed is not None and phase != reading.unfinished_phase:
                 phases[phase] = observed
         discarded = dict(self.discarded_total)
         for signal in reading.discarded:

@@ -5,15 +5,17 @@ import json
 
 import pytest
 
-from pinchpoint.snapshot import ProbeOutcome
+from pinchpoint.snapshot import Placement, ProbeOutcome, ProbeTotals
 from tests.fakes.openai_server import (
     SSE_HEAD,
     FakeOpenAI,
     FakeRequest,
+    Step,
     Wire,
     close,
     delta,
     end,
+    hang,
     head,
     replying,
     say,
@@ -21,7 +23,7 @@ from tests.fakes.openai_server import (
     usage_chunk,
     wait,
 )
-from tests.sources.probe.conftest import MakeProber
+from tests.sources.probe.conftest import QUICK, MakeProber
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,20 @@ async def test_a_failure_after_the_first_token_keeps_the_ttft_that_was_seen(prob
     assert reading.outcome is ProbeOutcome.TRUNCATED
     assert reading.ttft_seconds is not None
     assert "1 chunks of text had come" in reading.detail
+
+
+@pytest.mark.parametrize(
+    ("steps", "phase"),
+    [([hang], "headers"), ([head, hang], "first_token"), ([head, say(delta(content="a")), hang], "generation")],
+)
+async def test_a_probe_that_waits_in_vain_tells_what_it_waited_for_and_no_histogram_counts_the_wait(
+    steps: list[Step], phase: str, prober_of: MakeProber
+):
+    async with FakeOpenAI(scripted(*steps)) as server:
+        reading = await prober_of(server.url, deadlines=QUICK).probe()
+    assert reading.unfinished_phase == phase
+    assert reading.phases[phase] >= QUICK["idle"] * 0.9
+    assert phase not in ProbeTotals(target="t", placement=Placement.LOCAL).after(reading).phase_seconds
 
 
 async def test_what_the_server_says_is_short_and_holds_no_key(prober_of: MakeProber):

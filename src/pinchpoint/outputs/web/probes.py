@@ -127,7 +127,8 @@ def _reached(probe: ProbeReading) -> list[str]:
 
 
 def _in_words(probe: ProbeReading) -> list[str]:
-    return [f"{in_words(phase)} {units.latency(probe.phases[phase])}" for phase in _reached(probe)]
+    cut = {probe.unfinished_phase: " and no end"}
+    return [f"{in_words(phase)} {units.latency(probe.phases[phase])}{cut.get(phase, '')}" for phase in _reached(probe)]
 
 
 def _over(seconds: float | None, promised_seconds: float | None) -> bool:

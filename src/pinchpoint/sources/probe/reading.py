@@ -8,10 +8,21 @@ from pinchpoint.sources.probe.cause import Cause
 from pinchpoint.sources.probe.excerpt import excerpt
 from pinchpoint.sources.probe.exchange import Exchange
 from pinchpoint.sources.probe.remedy import remedy
-from pinchpoint.sources.probe.timing import Timing
+from pinchpoint.sources.probe.timing import Timing, unfinished
 
-# In these no first token was seen as a user sees one.
 _ENCODINGS = ("gzip", "deflate", "br", "zstd", "compress")
+# These end in the middle of a phase.
+_UNFINISHED = frozenset(
+    {
+        ProbeOutcome.CONNECT_TIMEOUT,
+        ProbeOutcome.FIRST_TOKEN_TIMEOUT,
+        ProbeOutcome.STALLED,
+        ProbeOutcome.OVERALL_TIMEOUT,
+        ProbeOutcome.TRUNCATED,
+        ProbeOutcome.RESET,
+    }
+)
+# In these no first token was seen as a user sees one.
 _NO_LATENCY = frozenset({ProbeOutcome.NOT_STREAMED, ProbeOutcome.INVALID_RESPONSE})
 
 
@@ -45,6 +56,7 @@ def reading(case: Case, at: float, exchange: Exchange, times: Timing) -> ProbeRe
     transcript, stamps, usage = exchange.transcript, exchange.stamps, exchange.transcript.usage
     seen = outcome not in _NO_LATENCY
     end_ns = transcript.end_ns if transcript.ended and transcript.end_ns is not None else exchange.end_ns
+    cut = unfinished(stamps, transcript, exchange.end_ns) if outcome in _UNFINISHED else None
     said = "; ".join(filter(None, (message, *_notes(exchange, times))))
     return ProbeReading(
         target=case.target.name,
@@ -58,7 +70,8 @@ def reading(case: Case, at: float, exchange: Exchange, times: Timing) -> ProbeRe
         ttfc_seconds=times.ttfc_seconds if seen else None,
         tpot_seconds=times.tpot_seconds if outcome is ProbeOutcome.OK else None,
         duration_seconds=max(0, end_ns - stamps.started_ns) / 1e9,
-        phases=times.phases,
+        phases={**times.phases, **dict([cut] if cut else [])},
+        unfinished_phase=cut[0] if cut else None,
         prompt_tokens=usage.prompt_tokens if usage is not None else None,
         completion_tokens=times.completion_tokens,
         cached_tokens=usage.cached_tokens if usage is not None else None,

@@ -155,6 +155,20 @@ def _phases(stamps: Stamps, transcript: Transcript) -> dict[str, float]:
     return {phase: seconds for phase, seconds in marks.items() if seconds is not None}
 
 
+def unfinished(stamps: Stamps, transcript: Transcript, end_ns: int) -> tuple[str, float] | None:
+    """The phase in which an attempt ended that did not get to its end, and how long it had lasted by then."""
+    began = {
+        "generation": transcript.pace_ns,
+        "first_token": stamps.headers_ns,
+        "headers": stamps.sent_ns,
+        "send": stamps.ready_ns,
+        "tls": stamps.handshake_started_ns,
+        "connect": stamps.connect_started_ns,
+        "resolve": stamps.resolve_started_ns,
+    }
+    return next(((phase, _seconds(at, end_ns)) for phase, at in began.items() if at is not None), None)
+
+
 def _between(begin_ns: int | None, end_ns: int | None) -> float | None:
     return None if begin_ns is None or end_ns is None else _seconds(begin_ns, end_ns)
 
