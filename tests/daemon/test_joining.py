@@ -69,7 +69,7 @@ def test_the_configuration_is_believed_before_the_command_line_and_each_fact_say
 
 
 def test_what_a_port_of_this_host_said_of_itself_is_not_taken_for_the_configuration(joiner: Joiner) -> None:
-    for found_by, origin in (("loopback", "metrics"), ("file/fleet", "config"), ("", "config")):
+    for found_by, origin in (("loopback", "metrics"), ("file/fleet", "discovery"), ("", "config")):
         joiner.expect([replace(TARGET, facts=EngineFacts(kind="vllm"), found_by=found_by)])
         assert joined(joiner, reading(facts=EngineFacts(kind="vllm"))).facts.origins["kind"] == origin
 
@@ -182,7 +182,7 @@ def test_who_computes_on_an_engines_gpu_beside_it_is_named_once(joiner: Joiner) 
     assert warning == "GPU 0 is shared with process 900, process 901, process 902, process 903"
 
 
-@pytest.mark.parametrize(("found_by", "origin"), [("", "config"), ("file/fleet", "config"), ("loopback", "metrics")])
+@pytest.mark.parametrize(("found_by", "origin"), [("", "config"), ("file/fleet", "discovery"), ("loopback", "metrics")])
 def test_a_kind_that_was_seen_and_not_said_is_the_metrics_word(joiner: Joiner, found_by: str, origin: str) -> None:
     facts = EngineFacts(kind="vllm")
     joiner.expect([replace(TARGET, facts=facts, found_by=found_by)])

@@ -93,8 +93,9 @@ class Joiner:
     def _with_facts(self, reading: EngineReading, target: EngineTarget, process: EngineProcess | None) -> EngineReading:
         own = reading.facts
         said = EngineFacts() if target.found_by == LoopbackFinder.name else target.facts  # its kind, by its metrics
+        by = "discovery" if target.found_by else "config"
         told = {
-            name: "config" if getattr(said, name) == value else "metrics"
+            name: by if getattr(said, name) == value else "metrics"
             for name, value in own.known().items()
             if name not in own.origins
         }

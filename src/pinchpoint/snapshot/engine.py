@@ -50,9 +50,9 @@ class EngineFacts:
         """These facts, with ``other``'s where these are unknown. ``origins`` remembers who said those: ``origin``, or
         whom ``other`` has them from.
 
-        Origins are ``config``, ``metrics``, ``models`` (/v1/models), ``command_line``, ``log``, ``settings`` (the
-        ``local_engine`` of the configuration) and ``nvml``; callers go from the most to the least believed. A server is
-        believed before what it was started with.
+        Origins are ``config``, ``discovery``, ``metrics``, ``models`` (/v1/models), ``command_line``, ``log``,
+        ``settings`` (the ``local_engine`` of the configuration) and ``nvml``; callers go from the most to the least
+        believed. A server is believed before what it was started with.
         """
         new: dict[str, Any] = {name: value for name, value in other.known().items() if getattr(self, name) in _UNKNOWN}
         said_by = {name: other.origins.get(name, origin) for name in new}

@@ -116,7 +116,7 @@ def test_the_worst_engine_comes_first() -> None:
         (scenes.healthy(), "The engine is healthy"),
         (scenes.no_data(), "The engine gives no data"),
         (scenes.throttled(), "The engine is pinched: GPU hardware trouble"),
-        (scenes.empty(), "No engine found yet"),
+        (scenes.empty(), "No engine is watched here"),
         (scenes.full_node(), "2 of 4 engines pinched · 1 can't be judged · GPU 7 down"),
     ],
 )

@@ -178,7 +178,7 @@ _ALONE = {
 
 def _engines_in_words(engines: tuple[EngineView, ...]) -> str:
     if not engines:
-        return "No engine found yet"
+        return "No engine is watched here"
     if all(engine.starting for engine in engines):
         return STARTING
     if len(engines) == 1:
