@@ -5,6 +5,10 @@ from pathlib import Path
 import pytest
 
 from pinchpoint.diagnosis import Bottleneck, Diagnosis, Thresholds, diagnose
+from pinchpoint.diagnosis.judgement import Judgement
+from pinchpoint.diagnosis.load import Load
+from pinchpoint.diagnosis.rules.unknown import unknown
+from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.snapshot import Window
 from tests.diagnosis.case import load
 
@@ -114,3 +118,12 @@ def test_a_latency_below_the_lowest_bucket_is_no_figure_but_its_bound(tmp_path: 
 def test_a_full_cache_that_hurts_nobody_says_so() -> None:
     texts = [fact.text for fact in judged("kv_95_percent_and_nothing_waits").evidence]
     assert "KV cache at 95 %: full, but nobody waits for room" in texts
+
+
+def test_a_verdict_without_gpus_says_that_they_are_not_watched_and_names_no_signal_of_theirs() -> None:
+    weighed = [
+        Judgement(bottleneck=Bottleneck.COMPUTE, score=None, missing=("gpu_readings", "gpu_tensor_active_ratio"))
+    ]
+    signals = Signals(load=Load(scrapes=10.0, requests_waiting=2.0))
+    (advice,) = unknown(signals, Thresholds(), weighed).advice
+    assert advice.text == "Its GPUs are not watched here: run pinchpoint on their node, and set the engine's gpus."

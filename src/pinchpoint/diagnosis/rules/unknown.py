@@ -62,8 +62,11 @@ def unknown(signals: Signals, thresholds: Thresholds, weighed: Sequence[Judgemen
 def _give(missing: Sequence[str], signals: Signals) -> tuple[Advice, ...]:
     """What can be given, and what this kind of engine has not to give."""
     never = [name for name in missing if _FIELDS.get(name, name) in signals.not_exposed]
-    given = [name for name in missing if name not in never]
+    unseen = [name for name in missing if name.startswith("gpu_") and "gpu_readings" in missing]
+    given = [name for name in missing if name not in (*never, *unseen)]
     words = [f"Give what is missing: {', '.join(given)}."] if given else []
+    if unseen:
+        words.append("Its GPUs are not watched here: run pinchpoint on their node, and set the engine's gpus.")
     if never:
         words.append(f"{signals.facts.kind or 'This kind of engine'} does not expose {', '.join(never)}.")
     return (Advice(action="add_signals", text=" ".join(words)),) if words else ()
