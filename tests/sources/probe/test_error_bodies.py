@@ -93,5 +93,5 @@ def test_no_real_refusal_is_left_out():
 
 def test_every_refusal_of_the_closed_list_has_a_body():
     needs_none = {"ok", "dns", "connect_refused", "connect_timeout", "tls", "reset", "first_token_timeout", "stalled"}
-    needs_none |= {"overall_timeout", "truncated", "empty_output", "cancelled", "internal"}
+    needs_none |= {"overall_timeout", "truncated", "empty_output", "internal"}
     assert {said["reason"] for said in BODIES.values()} == {outcome.value for outcome in ProbeOutcome} - needs_none

@@ -28,10 +28,6 @@ class Case:
     proxy_variables: tuple[str, ...] = ()
 
     @property
-    def placement(self) -> Placement:
-        return self.target.placement
-
-    @property
     def hosted(self) -> bool:
         return self.target.placement is Placement.HOSTED
 
