@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from pinchpoint.sources.probe.check import Check, Triple
     from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
-MAX_NAME = 63
 _MARKS = {"fine": "ok  ", "wrong": "FAIL", "unsure": "?   ", "skipped": "-   "}
-
-
 _THE = {
     "url": "the base URL",
     "key": "the key",
@@ -33,10 +30,9 @@ _THE = {
 
 
 def check_probe(
-    targets: Sequence[str], config: Path | None, options: dict[str, Any], *, free: bool, as_json: bool
+    targets: Sequence[str], settings: "Settings", options: dict[str, Any], *, free: bool, as_json: bool
 ) -> None:
     """Checks each target of the configuration, URL or file of a coding tool; without any, all that are configured."""
-    settings = _settings(config)
     chosen = _chosen(targets, settings, options)
     if not chosen:
         fail("nothing to check: name a URL, a file of a coding tool, or a target of --config.file")
@@ -48,15 +44,6 @@ def check_probe(
             _print(each)
     if any(each.wrong for each in checks):
         raise typer.Exit(BAD_NEWS)
-
-
-def _settings(config: Path | None) -> "Settings":
-    from pinchpoint.config import ConfigError, load
-
-    try:
-        return load(config)
-    except ConfigError as error:
-        fail(str(error))
 
 
 def _chosen(
@@ -104,10 +91,9 @@ def _of_file(path: Path) -> "Sequence[ProbeTargetSettings | Triple]":
 def _of_url(url: str, options: dict[str, Any]) -> "ProbeTargetSettings":
     """A target at ``url``. Without a model the API's list names one."""
     from pinchpoint.sources.probe.check import UNNAMED
-    from pinchpoint.sources.probe.settings import ProbeTargetSettings
+    from pinchpoint.sources.probe.settings import MAX_NAME, ProbeTargetSettings
 
-    given = {name: value for name, value in options.items() if value is not None}
-    return ProbeTargetSettings(name=url[:MAX_NAME], url=url, **{"model": UNNAMED, **given})
+    return ProbeTargetSettings(name=url[:MAX_NAME], url=url, **{"model": UNNAMED, **options})
 
 
 async def _check_all(

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pinchpoint.config import Settings
     from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
-MAX_NAME = 63  # of a target; a URL may be longer
 MAX_REPEAT = 1000
 
 
@@ -62,10 +61,10 @@ def probe(
     """
     options = {"model": model, "api_key_file": api_key_file, "preset": preset, "dialect": dialect}
     given = {name: value for name, value in options.items() if value is not None}
-    if check:
-        check_probe(targets or (), config, given, free=free, as_json=as_json)
-        return
     settings = _settings(config)
+    if check:
+        check_probe(targets or (), settings, given, free=free, as_json=as_json)
+        return
     _answer(_chosen(targets or (), settings, given), settings, repeat, as_json=as_json)
 
 
@@ -100,7 +99,7 @@ def _chosen(targets: Sequence[str], settings: "Settings", options: dict[str, Any
     """Each target as the configuration names it, or a URL with the options given."""
     configured = {target.name: target for target in settings.probes.targets}
     if not targets and "preset" in options:
-        return [_made(options["preset"], {}, options)]
+        return [_made(options)]
     if not targets and not configured:
         fail("no target is configured; give a URL, like http://127.0.0.1:8000, or --config.file")
     chosen = []
@@ -108,19 +107,20 @@ def _chosen(targets: Sequence[str], settings: "Settings", options: dict[str, Any
         if target in configured:
             chosen.append(configured[target])
         elif "://" in target:
-            chosen.append(_made(target, {"name": target[:MAX_NAME], "url": target}, options))
+            chosen.append(_made(options, target))
         else:
             known = f"configured are: {', '.join(configured) or 'none'}"
             fail(f"{target}: neither a URL nor a configured target ({known}); write http://HOST:PORT")
     return chosen
 
 
-def _made(what: str, values: dict[str, Any], options: dict[str, Any]) -> "ProbeTargetSettings":
+def _made(options: dict[str, Any], url: str = "") -> "ProbeTargetSettings":
     from pydantic import ValidationError
 
-    from pinchpoint.sources.probe.settings import ProbeTargetSettings
+    from pinchpoint.sources.probe.settings import MAX_NAME, ProbeTargetSettings
 
+    place = {"name": url[:MAX_NAME], "url": url} if url else {}
     try:
-        return ProbeTargetSettings(**values, **options)
+        return ProbeTargetSettings(**{**place, **options})
     except ValidationError as error:
-        fail_over(what, error)
+        fail_over(url or options["preset"], error)

@@ -14,9 +14,9 @@ from pinchpoint.cli.probe_rounds import Asked
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.us_or_them import in_a_sentence
 from pinchpoint.snapshot import ProbeComparison, ProbeReading
+from pinchpoint.snapshot.comparison import MIN_PROBES
 
 LABEL_WIDTH, COLUMN_WIDTH = 13, 13
-GLIMPSE = 3  # fewer probes have no median worth the name
 
 Cell = tuple[str, str]  # what is said, and how far it spreads
 
@@ -132,7 +132,7 @@ def _stream(reading: ProbeReading) -> str | None:
 
 def _meanings(every: Sequence[Asked], comparisons: Sequence[ProbeComparison], thresholds: Thresholds) -> Iterator[str]:
     yield from (in_a_sentence(comparison, thresholds) for comparison in comparisons)
-    if comparisons and max(len(asked.readings) for asked in every) < GLIMPSE:
+    if comparisons and max(len(asked.readings) for asked in every) < MIN_PROBES:
         yield "One probe of each is a glimpse: --repeat 5 gives medians."
 
 

@@ -7,9 +7,9 @@ from pinchpoint.config.file import Location
 from pinchpoint.config.origins import Origins
 from pinchpoint.config.problem import Problem
 from pinchpoint.config.shared import ENGINE_NAMES, HOSTED_NAMES, Said, Shared, overruled
+from pinchpoint.sources.probe.presets import PRESETS
 
 HOSTED_NAME = "taotoken"  # the name of the target, and its preset
-HOSTED_URL = "https://taotoken.net/api"
 _KEY_SETTINGS = ("api_key", "api_key_file", "api_key_variable")
 
 Content = Mapping[str, Any]
@@ -20,18 +20,16 @@ def beneath(content: Content, shared: Shared, file: str) -> tuple[Content, Place
     """The content with the shared settings in it, where each of those stands, and what does not count."""
     places: Places = {}
     engine, notices = _filled(content.get("local_engine"), ("local_engine",), shared.of(ENGINE_NAMES), places, file)
+    sections: dict[str, Any] = {"local_engine": engine} if engine else {}
     probes = content.get("probes")
     targets = probes.get("targets") if isinstance(probes, Mapping) else None
     if not isinstance(probes, Mapping | None) or not isinstance(targets, list | None):
-        return {**content, **engine_section(engine)}, places, notices  # a mistake, which is told elsewhere
+        return {**content, **sections}, places, notices  # a mistake, which is told elsewhere
     hosted = shared.of(HOSTED_NAMES)
     merged, more = _with_hosted(list(targets or ()), hosted, places, file)
-    section = {"probes": {**(probes or {}), "targets": merged}} if merged else {}
-    return {**content, **engine_section(engine), **section}, places, notices + more
-
-
-def engine_section(engine: Any) -> dict[str, Any]:
-    return {"local_engine": engine} if engine else {}
+    if merged:
+        sections["probes"] = {**(probes or {}), "targets": merged}
+    return {**content, **sections}, places, notices + more
 
 
 def _with_hosted(
@@ -39,7 +37,7 @@ def _with_hosted(
 ) -> tuple[list[Any], list[Problem]]:
     """The file's targets that are this API's lack nothing that is told here; without one, there is a new one."""
     notices: list[Problem] = []
-    url = hosted["url"].value if "url" in hosted else HOSTED_URL
+    url = hosted["url"].value if "url" in hosted else PRESETS[HOSTED_NAME].url
     its = [number for number, target in enumerate(targets) if isinstance(target, Mapping) and _is_its(target, url)]
     for number in its:
         keyless = all(targets[number].get(name) is None for name in _KEY_SETTINGS)
@@ -49,7 +47,7 @@ def _with_hosted(
         notices += more
     if not its and {"model", "api_key"} <= hosted.keys():
         at: Location = ("probes", "targets", len(targets))
-        new = {"name": HOSTED_NAME, "preset": HOSTED_NAME, "placement": "hosted", "url": HOSTED_URL}
+        new = {"name": HOSTED_NAME, "preset": HOSTED_NAME}
         targets.append(new | {name: said.value for name, said in hosted.items()})
         places.update({at: hosted["model"].where} | {(*at, name): said.where for name, said in hosted.items()})
     return targets, notices

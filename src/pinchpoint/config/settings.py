@@ -175,18 +175,25 @@ def read(
         secrets=_secret_files(secrets),
         places=places,
     )
-    problems = list(_unknown_variables(environment))
-    layers = _Layers(environment, secrets, content)
+    settings = _valid(_Layers(environment, secrets, content), flags, origins)
+    hide(secrets_of(settings))
+    above = replaced(origins, shared, settings.local_engine)
+    return Loaded(settings=settings, origins=origins, notices=(*shared.notices, *notices, *above))
+
+
+def _valid(layers: _Layers, flags: dict[str, Any], origins: Origins) -> Settings:
+    """The settings in these layers. Raises ``ConfigError`` with every mistake found."""
+    problems = list(_unknown_variables(layers.environment))
     try:
         settings = _settings(layers, flags)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
         problems += [explained(each, origins, Settings) for each in details]
     except SettingsError as error:
-        problems.append(_no_json(error, secrets))
+        problems.append(_no_json(error, layers.secrets))
     except OSError as error:
         raise ConfigError(
-            Problem(str(error.filename or secrets), "", f"can't be read: {error.strerror}", "check its rights")
+            Problem(str(error.filename or layers.secrets), "", f"can't be read: {error.strerror}", "check its rights")
         ) from None
     problems += [
         Problem(origins.of(broken.location), ".".join(map(str, broken.location)), broken.what, broken.remedy)
@@ -194,9 +201,7 @@ def read(
     ]
     if problems:
         raise ConfigError(*problems)
-    hide(secrets_of(settings))
-    above = replaced(origins, shared, settings.local_engine)
-    return Loaded(settings=settings, origins=origins, notices=(*shared.notices, *notices, *above))
+    return settings
 
 
 def _settings_file(flags: Mapping[str, Any], variables: Mapping[str, str], content: Mapping[str, Any]) -> Path | None:

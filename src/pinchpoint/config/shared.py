@@ -26,13 +26,7 @@ _READ: Mapping[str, Read] = {
     "VLLM_MAX_MODEL_LEN": whole,
     "VLLM_MAX_NUM_SEQS": whole,
 }  # texts as vLLM's own command line reads them: 8k is 8000
-ENGINE_NAMES: Mapping[str, str] = {
-    "VLLM_MODEL": "model",
-    "VLLM_TENSOR_PARALLEL_SIZE": "tensor_parallel_size",
-    "VLLM_GPU_MEMORY_UTILIZATION": "gpu_memory_utilization",
-    "VLLM_MAX_MODEL_LEN": "max_model_len",
-    "VLLM_MAX_NUM_SEQS": "max_num_seqs",
-}
+ENGINE_NAMES: Mapping[str, str] = {name: name.removeprefix("VLLM_").lower() for name in _READ}
 HOSTED_NAMES: Mapping[str, str] = {"TAOTOKEN_BASE_URL": "url", "TAOTOKEN_MODEL": "model", "TAOTOKEN_API_KEY": "api_key"}
 KEY_NAME = "TAOTOKEN_API_KEY"
 NAMES = (*ENGINE_NAMES, *HOSTED_NAMES)
@@ -52,9 +46,6 @@ class Said:
             return float(str(self.value)) != float(str(other))
         except ValueError:
             return _plain(self.value) != _plain(other)
-
-    def shown(self, value: object) -> str:
-        return "another key" if self.name == KEY_NAME else str(value)[:100]
 
 
 def _plain(value: object) -> str:
@@ -94,7 +85,7 @@ def overruled(loser: Said, value: object, where: str) -> Problem:
     if loser.name == KEY_NAME:
         what = f"is not the key at {where}, which counts"
     else:
-        what = f"is {loser.shown(loser.value)}, and {where} says {loser.shown(value)}, which counts"
+        what = f"is {str(loser.value)[:100]}, and {where} says {str(value)[:100]}, which counts"
     return Problem(loser.where, loser.name, what, "keep one of them")
 
 

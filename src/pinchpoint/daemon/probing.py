@@ -15,7 +15,7 @@ from pinchpoint.config import Settings
 from pinchpoint.config.state import state_directory
 from pinchpoint.daemon.board import Board
 from pinchpoint.scheduler import Scheduler
-from pinchpoint.snapshot import Placement, ProbeLiveness, ProbeOutcome, ProbeReading, ProbeSkip
+from pinchpoint.snapshot import Placement, ProbeLiveness, ProbeReading, ProbeSkip
 from pinchpoint.sources.probe import Prober
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
 from pinchpoint.sources.probe.spend import Admission, Purse
@@ -125,8 +125,7 @@ class Probing:
     async def _measure(self, watched: _Watched) -> ProbeReading:
         started = self._clock()
         reading = await watched.prober.probe()
-        if reading.outcome is not ProbeOutcome.CANCELLED:
-            self._board.put_probe(reading, self._clock() - started)
+        self._board.put_probe(reading, self._clock() - started)
         return reading
 
     async def _measure_for_money(self, watched: _Watched, admission: Admission) -> None:

@@ -8,9 +8,7 @@ from statistics import median
 
 from pinchpoint.diagnosis.rates import histories, known, observed
 from pinchpoint.snapshot import EngineReading, Histogram, Placement, ProbeComparison, ProbeReading, Window
-
-MIN_PROBES = 3  # that the engine's word is known of
-LAST_PROBES = 5
+from pinchpoint.snapshot.comparison import LAST_PROBES, MIN_PROBES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,6 @@ class ProbeOutcome(StrEnum):
     INVALID_RESPONSE = "invalid_response"
     EMPTY_OUTPUT = "empty_output"
     # ours
-    CANCELLED = "cancelled"
     INTERNAL = "internal"
 
 

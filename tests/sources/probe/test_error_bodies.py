@@ -93,5 +93,12 @@ def test_no_real_refusal_is_left_out():
 
 def test_every_refusal_of_the_closed_list_has_a_body():
     needs_none = {"ok", "dns", "connect_refused", "connect_timeout", "tls", "reset", "first_token_timeout", "stalled"}
-    needs_none |= {"overall_timeout", "truncated", "empty_output", "cancelled", "internal"}
+    needs_none |= {"overall_timeout", "truncated", "empty_output", "internal"}
     assert {said["reason"] for said in BODIES.values()} == {outcome.value for outcome in ProbeOutcome} - needs_none
+
+
+def test_a_page_that_says_the_port_wants_https_is_told_of_once():
+    page = "<html><center>The plain HTTP request was sent to HTTPS port</center><hr>nginx</html>"
+    case = case_of(LOCAL, 400, {"content-type": "text/html"}, page)
+    assert case.judgement.message == "HTTP 400 with a page of HTML"
+    assert "begin url with https://" in remedy(case)

@@ -311,7 +311,7 @@ async def test_many_probes_whose_idle_connections_are_all_gone_succeed_on_new_on
         server.answer = hang_up_on_the_old
         readings = await asyncio.gather(*(prober.probe() for _ in range(8)))
     assert {reading.outcome for reading in readings} == {ProbeOutcome.OK}
-    assert {reading.connection for reading in readings} == {"new"}
+    assert {(reading.connection, reading.resent) for reading in readings} == {("new", True)}
 
 
 async def test_a_line_of_a_megabyte_and_characters_cut_anywhere_arrive_whole(prober_of: MakeProber):

@@ -241,5 +241,5 @@ async def test_a_cancelled_probe_has_no_result(prober_of: MakeProber):
 
 
 def test_no_reason_is_without_its_case():
-    here = {"dns", "connect_refused", "connect_timeout", "tls", "internal", "cancelled", "ok"}
+    here = {"dns", "connect_refused", "connect_timeout", "tls", "internal", "ok"}
     assert {outcome.value for outcome in ProbeOutcome} == set(FAILURES) | here

@@ -143,6 +143,7 @@ async def test_an_idle_connection_that_was_closed_is_replaced_without_a_failure(
         readings = [await prober.probe(), await prober.probe()]
     assert [reading.outcome for reading in readings] == [ProbeOutcome.OK, ProbeOutcome.OK]
     assert readings[1].connection == "new"
+    assert [reading.resent for reading in readings] == [False, True], "it may be billed twice"
     assert [request.connection for request in server.requests] == [1, 1, 2]
 
 

@@ -1,23 +1,23 @@
 """The probe family: synthetic requests, local and hosted. A scrape sends none; these are cached results and totals."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from pinchpoint.outputs.catalog.metric import Kind, Metric, Sample, counter, gauge, info
 from pinchpoint.outputs.scene import Scene
-from pinchpoint.snapshot import ProbeOutcome, ProbeSkip
+from pinchpoint.snapshot import ProbeOutcome, ProbeReading, ProbeSkip
 
 TARGET = ("target", "placement")
 _FAILURES = tuple(outcome for outcome in ProbeOutcome if outcome is not ProbeOutcome.OK)
 _SIGNALS = ("ttft", "ttfc", "tpot")
 
 
-def _last(signal: str, text: str) -> Metric:
+def _last(name: str, pick: Callable[[ProbeReading], float | None], text: str) -> Metric:
     """A number of each target's last probe."""
 
     def read(scene: Scene) -> Iterable[Sample]:
-        return (((p.target, p.placement), getattr(p, f"{signal}_seconds")) for p in scene.snapshot.probes)
+        return (((p.target, p.placement), pick(p)) for p in scene.snapshot.probes)
 
-    return Metric(name=f"probe_last_{signal}_seconds", kind=Kind.GAUGE, help=text, labels=TARGET, read=read)
+    return gauge(f"probe_{name}", TARGET, read, text)
 
 
 def _total(field: str, text: str, kind: Kind) -> Metric:
@@ -38,10 +38,6 @@ def _by(label: str, field: str, text: str, kind: Kind, born: tuple[str, ...] = (
             yield from (((t.target, t.placement, key), number) for key, number in numbers.items())
 
     return Metric(name=f"probe_{field}", kind=kind, help=text, labels=(*TARGET, label), read=read)
-
-
-def _up(scene: Scene) -> Iterable[Sample]:
-    return (((p.target, p.placement), p.outcome is ProbeOutcome.OK) for p in scene.snapshot.probes)
 
 
 def _failing(scene: Scene) -> Iterable[Sample]:
@@ -77,18 +73,6 @@ def _remaining(unit: str, text: str) -> Metric:
     return gauge(f"probe_budget_remaining_{unit}", (*TARGET, "period"), read, text)
 
 
-def _buffered(scene: Scene) -> Iterable[Sample]:
-    return (((p.target, p.placement), p.buffered) for p in scene.snapshot.probes)
-
-
-def _tokens_per_chunk(scene: Scene) -> Iterable[Sample]:
-    return (((p.target, p.placement), p.tokens_per_chunk) for p in scene.snapshot.probes)
-
-
-def _characters(scene: Scene) -> Iterable[Sample]:
-    return (((p.target, p.placement), p.characters_per_second) for p in scene.snapshot.probes)
-
-
 def _last_info(scene: Scene) -> Iterable[Sample]:
     for p in scene.snapshot.probes:
         yield (p.target, p.placement, p.connection or "", p.reasoning or "", p.token_source or ""), 1
@@ -100,15 +84,26 @@ def _ratio(scene: Scene) -> Iterable[Sample]:
 
 
 PROBE_METRICS = (
-    gauge("probe_up", TARGET, _up, "Whether the target's last probe was answered well (cached)."),
-    _last("ttft", "Time to first token of the last probe (cached), on an open connection."),
-    _last("ttfc", "Time to the first visible content of the last probe (cached): later where the model reasons first."),
-    _last("tpot", "Time per output token of the last probe (cached), mean after the first."),
-    gauge("probe_tokens_per_chunk", TARGET, _tokens_per_chunk, "Tokens that share a chunk of the last probe's stream."),
-    gauge(
-        "probe_last_characters_per_second",
-        TARGET,
-        _characters,
+    _last("up", lambda p: p.outcome is ProbeOutcome.OK, "Whether the target's last probe was answered well (cached)."),
+    _last(
+        "last_ttft_seconds",
+        lambda p: p.ttft_seconds,
+        "Time to first token of the last probe (cached), on an open connection.",
+    ),
+    _last(
+        "last_ttfc_seconds",
+        lambda p: p.ttfc_seconds,
+        "Time to the first visible content of the last probe (cached): later where the model reasons first.",
+    ),
+    _last(
+        "last_tpot_seconds",
+        lambda p: p.tpot_seconds,
+        "Time per output token of the last probe (cached), mean after the first.",
+    ),
+    _last("tokens_per_chunk", lambda p: p.tokens_per_chunk, "Tokens that share a chunk of the last probe's stream."),
+    _last(
+        "last_characters_per_second",
+        lambda p: p.characters_per_second,
         "Characters of text per second of the last probe (cached): compares where models count tokens differently.",
     ),
     info(
@@ -119,7 +114,7 @@ PROBE_METRICS = (
         "none known; tokens counted by usage or in chunks.",
     ),
     gauge("probe_last_timestamp_seconds", TARGET, _last_at, "When the last probe began, in Unix time (cached)."),
-    gauge("probe_buffered", TARGET, _buffered, "Whether the last probe's stream came in lumps: a proxy holds it back."),
+    _last("buffered", lambda p: p.buffered, "Whether the last probe's stream came in lumps: a proxy holds it back."),
     gauge(
         "probe_local_to_hosted_ratio",
         ("target", "signal"),

@@ -9,7 +9,7 @@ from pinchpoint.outputs.web.drawings import icon
 from pinchpoint.outputs.web.markup import Child, Html, el, name
 from pinchpoint.outputs.web.tables import table
 from pinchpoint.outputs.web.words import Severity, in_words
-from pinchpoint.snapshot import PROBE_PHASES, ProbeComparison, ProbeOutcome, ProbeReading, Slo
+from pinchpoint.snapshot import PROBE_PHASES, Placement, ProbeComparison, ProbeOutcome, ProbeReading, Slo
 
 _HEADS = ("Target", "TTFT", "TPOT", "Text", "In all", "Result")
 _SIGNALS = {"ttft": "TTFT", "ttfc": "first content", "tpot": "TPOT", "characters_per_second": "characters/s"}
@@ -30,7 +30,7 @@ def panel(
         return None
     longest = max(_phases_seconds(probe) for probe in readings)
     rows: list[Html] = []
-    for probe in sorted(readings, key=lambda p: (p.placement.value != "local", p.target)):
+    for probe in sorted(readings, key=lambda p: (p.placement is not Placement.LOCAL, p.target)):
         slo = promised.get(probe.engine) if probe.engine else None
         rows += [_figures(probe, now, slo), *_notes(probe, slo, longest)]
     told = [found for found in comparisons if found.local.probes]

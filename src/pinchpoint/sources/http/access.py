@@ -68,10 +68,14 @@ class TlsSettings(BaseModel):
             raise ValueError("key_file is given without certificate_file; add the certificate that belongs to it")
         if not self.verify and (self.ca_file is not None or self.server_name):
             raise ValueError("verify is off, so ca_file and server_name mean nothing; remove them, or verify")
-        files = TlsFiles(_text(self.ca_file), _text(self.certificate_file), _text(self.key_file), self.verify)
-        if files.paths:
-            tls_context(files)
+        if self.files.paths:
+            tls_context(self.files)
         return self
+
+    @property
+    def files(self) -> TlsFiles:
+        """What a context is made of."""
+        return TlsFiles(_text(self.ca_file), _text(self.certificate_file), _text(self.key_file), self.verify)
 
 
 class BasicAuthSettings(BaseModel):

@@ -1,5 +1,6 @@
 """A URL as an operator writes it: http or https, a host, and nothing that must not end up in a log."""
 
+from ipaddress import ip_address
 from typing import Annotated
 from urllib.parse import SplitResult, urlsplit
 
@@ -18,6 +19,15 @@ def http_url(url: str, example: str = "http://127.0.0.1:8000") -> SplitResult:
     if parts.username is not None or parts.password is not None:
         raise ValueError("holds credentials, which would end up in logs; give the token by its own setting")
     return parts
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the host is this very one, by its name or address alone: nothing is resolved."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _checked(url: str) -> str:

@@ -6,11 +6,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pinchpoint.snapshot import Placement
+from pinchpoint.sources.http.base_url import is_loopback
 from pinchpoint.sources.probe.excerpt import excerpt
 from pinchpoint.sources.probe.judgement import Judgement
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -28,10 +28,6 @@ class Case:
     proxy_variables: tuple[str, ...] = ()
 
     @property
-    def placement(self) -> Placement:
-        return self.target.placement
-
-    @property
     def hosted(self) -> bool:
         return self.target.placement is Placement.HOSTED
 
@@ -46,7 +42,7 @@ class Case:
 
     @property
     def loopback(self) -> bool:
-        return self.host in _LOOPBACK
+        return is_loopback(self.target.url)
 
     def judged(self, **changes: Any) -> "Case":
         """This case under another judgement."""

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 from pinchpoint.snapshot import Placement
+from pinchpoint.sources.http.base_url import is_loopback
 from pinchpoint.sources.probe.dialects import DialectName
 from pinchpoint.sources.probe.presets import PRESETS, Preset, preset_at
 
@@ -33,7 +32,7 @@ def complete(target: Mapping[str, Any]) -> dict[str, Any]:
     if url is None:
         values["url"] = _url(values, name, preset)
     hosted = preset.placement is Placement.HOSTED
-    own = url is None or at_home == name or (not hosted and _is_loopback(str(url)))
+    own = url is None or at_home == name or (not hosted and is_loopback(str(url)))
     if own and hosted and values.get("placement") == Placement.LOCAL:
         raise ValueError(
             f"placement local and {name} disagree: {name} is a hosted API, which bills; leave placement out"
@@ -78,11 +77,3 @@ def _url(values: Mapping[str, Any], name: str, preset: Preset) -> str:
     if not url:
         raise ValueError(f"preset {name} needs url, for each account has its own: https://RESOURCE.openai.azure.com")
     return url
-
-
-def _is_loopback(url: str) -> bool:
-    try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

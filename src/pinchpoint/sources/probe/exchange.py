@@ -15,7 +15,6 @@ import aiohttp
 from pinchpoint.snapshot import ProbeOutcome
 from pinchpoint.sources.probe import transport
 from pinchpoint.sources.probe.event import StreamEvent
-from pinchpoint.sources.probe.reads import Reads
 from pinchpoint.sources.probe.settings import DeadlineSettings
 from pinchpoint.sources.probe.sse import SseEvent, SseParser, StreamTooLargeError
 from pinchpoint.sources.probe.tracing import Stamps, attempt
@@ -64,6 +63,7 @@ class Exchange:
     failure: ProbeOutcome | None = None
     message: str = ""
     end_ns: int = 0
+    resent: bool = False  # the same request was sent before, on an idle connection that broke
 
 
 async def stream(
@@ -78,7 +78,7 @@ async def stream(
         if 200 <= response.status < 300 and not any(word in exchange.content_type for word in _NO_STREAM):
             await _read_events(response, exchange, watch, interpret)
         else:
-            exchange.body = await _read_body(response, exchange.stamps.reads, MAX_BODY_BYTES)
+            exchange.body = await _read_body(response, exchange, MAX_BODY_BYTES)
 
     return await _send(session, request, deadlines, read)
 
@@ -87,7 +87,7 @@ async def fetch(request: Request, deadlines: DeadlineSettings, limit: int, sessi
     """GET a document, of which the first ``limit`` bytes are read."""
 
     async def read(response: aiohttp.ClientResponse, exchange: Exchange, _watch: Watch) -> None:
-        exchange.body = await _read_body(response, exchange.stamps.reads, limit)
+        exchange.body = await _read_body(response, exchange, limit)
 
     return await _send(session, request, deadlines, read)
 
@@ -116,13 +116,7 @@ async def _send(
                 auto_decompress=False,  # it would inflate a chunk whole, to a thousand times its size
             ) as response,
         ):
-            exchange.stamps.headers_ns = exchange.stamps.reads.head_ns or perf_counter_ns()
-            exchange.status = response.status
-            exchange.content_type = response.headers.get("Content-Type", "").lower()
-            exchange.content_encoding = response.headers.get("Content-Encoding", "").lower()
-            exchange.location = response.headers.get("Location", "")
-            exchange.received_at = time()
-            exchange.headers = {name: response.headers[name] for name in WAIT_HEADERS if name in response.headers}
+            _note_head(exchange, response)
             await read(response, exchange, watch)
     except StreamTooLargeError as error:
         exchange.failure, exchange.message = ProbeOutcome.INVALID_RESPONSE, str(error)
@@ -134,6 +128,16 @@ async def _send(
         attempt.reset(before)
     exchange.end_ns = perf_counter_ns()
     return exchange
+
+
+def _note_head(exchange: Exchange, response: aiohttp.ClientResponse) -> None:
+    exchange.stamps.headers_ns = exchange.stamps.reads.head_ns or perf_counter_ns()
+    exchange.status = response.status
+    exchange.content_type = response.headers.get("Content-Type", "").lower()
+    exchange.content_encoding = response.headers.get("Content-Encoding", "").lower()
+    exchange.location = response.headers.get("Location", "")
+    exchange.received_at = time()
+    exchange.headers = {name: response.headers[name] for name in WAIT_HEADERS if name in response.headers}
 
 
 def _failure(error: Exception, stamps: Stamps, watch: Watch, *, proxied: bool) -> tuple[ProbeOutcome | None, str]:
@@ -159,7 +163,7 @@ async def _read_events(
 ) -> None:
     parser, transcript, size, count = SseParser(), exchange.transcript, 0, 0
     at_ns = perf_counter_ns()
-    async for chunk, at_ns in _chunks(response, exchange.stamps.reads):
+    async for chunk, at_ns in _chunks(response, exchange):
         size += len(chunk)
         events = parser.feed(chunk)
         count += len(events)
@@ -177,15 +181,15 @@ async def _read_events(
             transcript.add(event, at_ns)
 
 
-async def _chunks(response: aiohttp.ClientResponse, reads: Reads) -> AsyncIterator[tuple[bytes, int]]:
+async def _chunks(response: aiohttp.ClientResponse, exchange: Exchange) -> AsyncIterator[tuple[bytes, int]]:
     """What each socket read brought, and its stamp.
 
     Inflated in slices: a small read can hold gigabytes, and the loop has more to do.
     """
-    encoding = response.headers.get("Content-Encoding", "").lower()
-    inflater = zlib.decompressobj(wbits=47) if encoding in ("gzip", "deflate") else None  # 47: either header
+    encoded = exchange.content_encoding in ("gzip", "deflate")
+    inflater = zlib.decompressobj(wbits=47) if encoded else None  # 47: either header
     async for data in response.content.iter_any():
-        for chunk, at_ns in reads.cut(data, perf_counter_ns()):
+        for chunk, at_ns in exchange.stamps.reads.cut(data, perf_counter_ns()):
             packed = chunk
             while inflater is not None and packed:
                 try:
@@ -198,13 +202,13 @@ async def _chunks(response: aiohttp.ClientResponse, reads: Reads) -> AsyncIterat
                 yield chunk, at_ns
 
 
-async def _read_body(response: aiohttp.ClientResponse, reads: Reads, limit: int) -> str:
+async def _read_body(response: aiohttp.ClientResponse, exchange: Exchange, limit: int) -> str:
     """At most ``limit`` bytes as text; what has come when the body breaks off or dawdles."""
     pieces: list[bytes] = []
     size = 0
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            async for piece, _ in _chunks(response, reads):
+            async for piece, _ in _chunks(response, exchange):
                 pieces.append(piece[: limit - size])
                 size += len(pieces[-1])
                 if size >= limit:

@@ -70,17 +70,18 @@ def _judged(exchange: Exchange) -> Judgement:
 def _refused(exchange: Exchange, status: int) -> Judgement:
     body = exchange.body or ""
     outcome, facts = refusal.of_answer(status, exchange.content_type, body)
+    is_page = refusal.is_page(exchange.content_type, body)
     target = f" to {exchange.location}" if exchange.location else ""
     cause = None
     if outcome is ProbeOutcome.FORBIDDEN and refusal.stream_not_allowed(facts):
         cause = Cause.STREAM_NOT_ALLOWED
     elif any(phrase in body.lower() for phrase in _HTTPS_WANTED):
         cause = Cause.HTTPS_WANTED
-    elif refusal.is_page(exchange.content_type, body):
+    elif is_page:
         cause = Cause.HTML_PAGE
     hint = f"{cause}: " if cause is Cause.STREAM_NOT_ALLOWED else ""
-    said = f": {facts.message}" if cause is not Cause.HTML_PAGE and facts.message else ""
-    page = " with a page of HTML" if cause is Cause.HTML_PAGE else ""
+    said = f": {facts.message}" if facts.message else ""
+    page = " with a page of HTML" if is_page else ""
     return Judgement(
         outcome=outcome,
         message=f"{hint}HTTP {status}{target}{page}{said}",

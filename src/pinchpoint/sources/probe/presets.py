@@ -35,6 +35,10 @@ class Preset:
         return next(iter(self.urls))
 
     @property
+    def url(self) -> str:
+        return self.urls[self.dialect]
+
+    @property
     def hosts(self) -> frozenset[str]:
         return frozenset(host for url in self.urls.values() if (host := urlsplit(url).hostname))
 

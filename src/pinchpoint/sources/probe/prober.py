@@ -71,7 +71,6 @@ class Prober:
         self._parameters = Parameters.of(settings)
         self._model = settings.model
         self._root: str | None = None
-        self._resent = False
         self._last_outcome: ProbeOutcome | None = None
         self._last_ok_at: float | None = None
 
@@ -91,14 +90,11 @@ class Prober:
     async def liveness(self) -> ProbeLiveness:
         """Ask for the list of models instead: free, and in the same words. Raises nothing but ``CancelledError``."""
         at = self._clock()
-        key = ""
         try:
             key = await key_of(self._settings)
             exchange, judgement, models = await self._listing(self._dialect.headers(key))
-        except KeyUnusableError as error:
-            return liveness(self._case(_without_key(error)), at)
-        except TlsUnusableError as error:
-            return liveness(self._case(Judgement(outcome=ProbeOutcome.TLS, message=str(error))), at)
+        except (KeyUnusableError, TlsUnusableError) as error:
+            return liveness(self._case(_unsent(error)), at)
         except Exception as error:  # the one guard of a runner, as in probe
             log.exception("sign of life failed by a defect", target=self._settings.name)
             judgement = Judgement(outcome=ProbeOutcome.INTERNAL, message=type(error).__name__)
@@ -117,22 +113,19 @@ class Prober:
             self._session = None
 
     async def _probe(self, at: float) -> ProbeReading:
-        key, self._resent = "", False
         with self._watch:
             try:
                 key = await key_of(self._settings)
                 exchange, judgement = await self._converse(key)
-            except KeyUnusableError as error:
-                return blank_reading(self._case(_without_key(error)), at)
-            except TlsUnusableError as error:
-                return blank_reading(self._case(Judgement(outcome=ProbeOutcome.TLS, message=str(error))), at)
+            except (KeyUnusableError, TlsUnusableError) as error:
+                return blank_reading(self._case(_unsent(error)), at)
             except _RefusedError as refused:
                 exchange, judgement = refused.exchange, refused.judgement
             times = timing(exchange.stamps, exchange.transcript, self._watch.lateness)
         case = self._case(judgement, key)
         if judgement.outcome is ProbeOutcome.MODEL_NOT_FOUND:
             self._model = self._settings.model  # a listed model that is gone: ask for the list again next time
-        return replace(reading(case, at, exchange, times), resent=self._resent)
+        return reading(case, at, exchange, times)
 
     def _case(self, judgement: Judgement, key: str = "") -> Case:
         fine = judgement.outcome is ProbeOutcome.OK
@@ -230,9 +223,10 @@ class Prober:
         exchange = await send(await self._open_session())
         if exchange.failure is not ProbeOutcome.RESET or exchange.status is not None or not exchange.stamps.reused:
             return exchange
-        self._resent = True
         async with await open_session(self._settings) as fresh:  # other idle connections may be as dead
-            return await send(fresh)
+            exchange = await send(fresh)
+        exchange.resent = True
+        return exchange
 
     async def _open_session(self) -> aiohttp.ClientSession:
         async with self._opening:
@@ -265,5 +259,7 @@ class Prober:
             log.info("probe is fine again", target=result.target)
 
 
-def _without_key(error: KeyUnusableError) -> Judgement:
+def _unsent(error: KeyUnusableError | TlsUnusableError) -> Judgement:
+    if isinstance(error, TlsUnusableError):
+        return Judgement(outcome=ProbeOutcome.TLS, message=str(error))
     return Judgement(outcome=ProbeOutcome.AUTH, message=str(error), cause=Cause.KEY_UNREADABLE)

@@ -1,6 +1,7 @@
 """From a judged exchange to the reading that the rest of the house sees. Pure."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pinchpoint.snapshot import ProbeLiveness, ProbeOutcome, ProbeReading
 from pinchpoint.sources.probe.case import Case
@@ -30,7 +31,7 @@ def blank_reading(case: Case, at: float) -> ProbeReading:
     """The reading of a probe that never reached the wire."""
     return ProbeReading(
         target=case.target.name,
-        placement=case.placement,
+        placement=case.target.placement,
         at=at,
         outcome=case.judgement.outcome,
         engine=case.target.engine,
@@ -52,20 +53,15 @@ def reading(case: Case, at: float, exchange: Exchange, times: Timing) -> ProbeRe
         case = case.judged(
             outcome=ProbeOutcome.NOT_STREAMED, message="buffered: all text came at once", cause=Cause.BUFFERED
         )
-    outcome, message = case.judgement.outcome, case.judgement.message
+    outcome = case.judgement.outcome
     transcript, stamps, usage = exchange.transcript, exchange.stamps, exchange.transcript.usage
     seen = outcome not in _NO_LATENCY
     end_ns = transcript.end_ns if transcript.ended and transcript.end_ns is not None else exchange.end_ns
     cut = unfinished(stamps, transcript, exchange.end_ns) if outcome in _UNFINISHED else None
-    said = "; ".join(filter(None, (message, *_notes(exchange, times))))
-    return ProbeReading(
-        target=case.target.name,
-        placement=case.placement,
-        at=at,
-        outcome=outcome,
-        engine=case.target.engine,
-        detail=excerpt(said, (case.key,)) if said else "",
-        remedy=remedy(case),
+    said = "; ".join(filter(None, (case.judgement.message, *_notes(exchange, times))))
+    return replace(
+        blank_reading(case, at),
+        detail=excerpt(said, (case.key,)),
         ttft_seconds=times.ttft_seconds if seen else None,
         ttfc_seconds=times.ttfc_seconds if seen else None,
         tpot_seconds=times.tpot_seconds if outcome is ProbeOutcome.OK else None,
@@ -86,8 +82,7 @@ def reading(case: Case, at: float, exchange: Exchange, times: Timing) -> ProbeRe
         connection=None if stamps.ready_ns is None else "reused" if stamps.reused else "new",
         http_status=exchange.status,
         retry_after_seconds=case.judgement.retry_after_seconds,
-        model=case.model,
-        compare_with=tuple(case.target.compare_with),
+        resent=exchange.resent,
     )
 
 
@@ -108,7 +103,7 @@ def liveness(case: Case, at: float, exchange: Exchange | None = None, models: tu
     """What asking for the list of models has shown."""
     return ProbeLiveness(
         target=case.target.name,
-        placement=case.placement,
+        placement=case.target.placement,
         at=at,
         outcome=case.judgement.outcome,
         detail=excerpt(case.judgement.message, (case.key,)),

@@ -210,7 +210,7 @@ def of_error(facts: ErrorFacts, status: int | None) -> ProbeOutcome | None:
 def of_answer(status: int, content_type: str, body: str) -> tuple[ProbeOutcome, ErrorFacts]:
     """The outcome of an answer that is not 2xx. Total: every status has one."""
     if is_page(content_type, body):
-        facts = ErrorFacts(message=f"HTTP {status} with a page of HTML")
+        facts = ErrorFacts()  # its words are for people at a browser
         if status >= 500 and (is_proxy_page(body) or 520 <= status <= 527):
             return ProbeOutcome.PROXY, facts
     else:

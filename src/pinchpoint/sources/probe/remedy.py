@@ -38,7 +38,6 @@ REMEDY: Mapping[ProbeOutcome, str] = {
     ProbeOutcome.NOT_STREAMED: "The answer came in one lump: turn off buffering and compression in proxy and gateway.",
     ProbeOutcome.INVALID_RESPONSE: "What answers is not the API that was asked: check the target's url and dialect.",
     ProbeOutcome.EMPTY_OUTPUT: "It finished without text: give a reasoning model max_tokens 1024, or less effort.",
-    ProbeOutcome.CANCELLED: "",
     ProbeOutcome.INTERNAL: "A defect of pinchpoint: its log has the traceback; please report it.",
 }
 

@@ -2,13 +2,11 @@
 
 import asyncio
 import ssl
-from pathlib import Path
 
 import aiohttp
 from yarl import URL
 
-from pinchpoint.sources.http.access import TlsSettings
-from pinchpoint.sources.http.tls import TlsFiles, tls_context
+from pinchpoint.sources.http.tls import tls_context
 from pinchpoint.sources.probe.connection import StampedConnector
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
 from pinchpoint.sources.probe.tracing import trace_config
@@ -45,13 +43,6 @@ async def _context(settings: ProbeTargetSettings) -> ssl.SSLContext | None:
     if "https" not in {URL(url).scheme for url in (settings.url, settings.proxy) if url is not None}:
         return None
     try:
-        return await asyncio.to_thread(tls_context, _files(settings.tls))
+        return await asyncio.to_thread(tls_context, settings.tls.files)
     except ValueError as error:
         raise TlsUnusableError(f"tls.{error}") from None
-
-
-def _files(tls: TlsSettings) -> TlsFiles:
-    def text(path: Path | None) -> str:
-        return str(path) if path is not None else ""
-
-    return TlsFiles(text(tls.ca_file), text(tls.certificate_file), text(tls.key_file), tls.verify)

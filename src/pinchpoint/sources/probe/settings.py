@@ -14,6 +14,7 @@ from pinchpoint.sources.probe.spend.estimate import REQUESTS, most_tokens
 from pinchpoint.sources.probe.spend.settings import CapSettings, PriceSettings
 
 HOSTED_INTERVAL_FLOOR_SECONDS = 60.0
+MAX_NAME = 63  # of a target; a URL that stands for one may be longer
 _DEFAULT_INTERVAL_SECONDS = {Placement.LOCAL: 30.0, Placement.HOSTED: 300.0}
 
 Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
@@ -90,7 +91,9 @@ class ProbeTargetSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)  # it holds a key
 
     name: str = Field(
-        min_length=1, max_length=63, description="The target's name, the label of its series. Unset: the preset's."
+        min_length=1,
+        max_length=MAX_NAME,
+        description="The target's name, the label of its series. Unset: the preset's.",
     )
     preset: str | None = Field(
         default=None,

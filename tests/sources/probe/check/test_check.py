@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from pinchpoint.snapshot import Placement
 from pinchpoint.sources.probe.check import Check, Part, State, Triple, check, check_target
+from pinchpoint.sources.probe.check.asking import target_of
 from pinchpoint.sources.probe.check.look import known_url, near_url
 from pinchpoint.sources.probe.dialects import DialectName
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
@@ -257,3 +259,17 @@ async def test_a_key_file_that_can_not_be_read_is_the_key(tmp_path: Path) -> Non
     target = ProbeTargetSettings(name="t", url="http://127.0.0.1:9", api_key_file=tmp_path / "absent")
     found = await check_target(target, free=True, environment={})
     assert wrong(found)[0] is Part.KEY
+
+
+@pytest.mark.parametrize(
+    ("url", "placement"),
+    [
+        ("https://127.0.0.1:8000", Placement.LOCAL),
+        ("http://[::1]:8000", Placement.LOCAL),
+        ("http://localhost/v1", Placement.LOCAL),
+        ("http://localhost.example.com", Placement.HOSTED),
+        ("http://127.example.com", Placement.HOSTED),
+    ],
+)
+def test_only_this_very_host_is_asked_as_one_that_costs_nothing(url: str, placement: Placement) -> None:
+    assert target_of(Triple(name="tool", url=url)).placement is placement

@@ -168,6 +168,16 @@ async def test_a_disk_that_hangs_costs_a_deadline_once_and_no_thread_after_it(pu
     assert (await purse.reserve(ASK))[1].tokens == {"day": 600}, "the one that hung was granted to nobody, and is spent"
 
 
+async def test_two_targets_that_meet_a_hanging_disk_together_wait_for_it_once(purse, monkeypatch) -> None:
+    monkeypatch.setattr(purse_module, "DEADLINE_SECONDS", 0.05)
+    let_go = threading.Event()
+    monkeypatch.setattr(purse._file, "change", lambda *_given: let_go.wait(10))
+    both = await asyncio.gather(reserve(purse), reserve(purse))
+    assert all("has not answered" in refusal.detail for refusal in both)
+    assert (await reserve(purse)).detail.endswith("the disk hangs")
+    let_go.set()
+
+
 async def test_two_processes_share_one_ledger_and_its_caps(tmp_path: Path, clocks) -> None:
     purses = [Purse(tmp_path, lambda: clocks.wall, lambda: clocks.monotonic) for _ in range(4)]
     answers = await asyncio.gather(*(reserve(purse) for purse in purses for _ in range(5)))

@@ -30,7 +30,7 @@ async def check(triple: Triple, *, free: bool, environment: Mapping[str, str], s
     Writes nothing; raises nothing but ``CancelledError``, and what ``send`` does.
     """
     if (flaw := look.unusable(triple)) is not None:
-        return _result(triple, wrong=(*_first(triple.flaws, Part.URL), flaw))
+        return _result(triple, wrong=(*sorted(triple.flaws, key=lambda each: each.part is not Part.URL), flaw))
     try:
         target = target_of(triple)
     except ValidationError as error:
@@ -72,10 +72,6 @@ async def _checked(
     seen = (*triple.notes, *look.notes(triple, environment))
     new = tuple(note for note in seen if all(note.remedy not in other.remedy for other in wrong))
     return _result(triple, steps=tuple(steps(evidence)), wrong=wrong, notes=new)
-
-
-def _first(flaws: tuple[Finding, ...], part: Part) -> tuple[Finding, ...]:
-    return tuple(sorted(flaws, key=lambda flaw: flaw.part is not part))
 
 
 def _result(triple: Triple, **found: object) -> Check:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import TypeAdapter, ValidationError
 
 from pinchpoint.snapshot import Placement
-from pinchpoint.sources.http.base_url import BaseUrl
+from pinchpoint.sources.http.base_url import BaseUrl, is_loopback
 from pinchpoint.sources.probe.case import proxy_variables
 from pinchpoint.sources.probe.check.triple import Finding, Part, Triple
 from pinchpoint.sources.probe.credential import key_flaw
@@ -17,7 +17,6 @@ from pinchpoint.sources.probe.presets import PRESETS, preset_at
 
 _BASE_URL: TypeAdapter[str] = TypeAdapter(BaseUrl)
 _ENDPOINT = re.compile(r"/((v\d+/)?(chat/completions|completions|responses|messages|models))$")
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def unusable(triple: Triple) -> Finding | None:
@@ -49,11 +48,11 @@ def notes(triple: Triple, environment: Mapping[str, str]) -> Iterator[Finding]:
         what = "the model's name holds blanks"
         yield Finding(part=Part.MODEL, what=what, remedy=f"copy it anew into {triple.place(Part.MODEL)}")
     if variables := proxy_variables(triple.url, environment):
-        yield _proxied(host, " and ".join(variables))
+        yield _proxied(triple.url, host, " and ".join(variables))
 
 
-def _proxied(host: str, names: str) -> Finding:
-    if host in _LOOPBACK:
+def _proxied(url: str, host: str, names: str) -> Finding:
+    if is_loopback(url):
         what = f"{names} is set, and no_proxy does not except {host}: tools send requests to this host to the proxy"
         return Finding(part=Part.NETWORK, what=what, remedy=f"unset it, or set NO_PROXY=localhost,127.0.0.1,{host}")
     what = f"{names} is set: tools that obey it go through that proxy, and this check went directly"

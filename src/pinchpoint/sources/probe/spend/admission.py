@@ -54,7 +54,6 @@ class Admission:
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._target = target
-        self._purse = purse
         self._seconds_apart = seconds_apart
         self._chance = chance
         self._pacer = Pacer(target.interval_seconds)

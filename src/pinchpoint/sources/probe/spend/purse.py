@@ -7,7 +7,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -94,14 +93,11 @@ class Purse:
         if self._late is not None and not self._late.done():
             raise LedgerError(f"{self._file.path}: the disk hangs")
         unix = self._days.unix(self._wall(), self._monotonic())
-        call = self._thread.submit(self._file.change, partial(_at, step, unix), unix)
+        call = self._thread.submit(self._file.change, lambda before: step(before, unix), unix)
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 return await asyncio.wrap_future(call)
         except TimeoutError:
-            self._late = call
+            if call.running():  # one that still waited behind another is cancelled, and tells nothing
+                self._late = call
             raise LedgerError(f"{self._file.path}: the disk has not answered for {DEADLINE_SECONDS:g} s") from None
-
-
-def _at(step: Callable[[Book, float], tuple[Book, T]], unix: float, before: Book) -> tuple[Book, T]:
-    return step(before, unix)

@@ -19,7 +19,7 @@ def triple(document: Document, environment: Mapping[str, str]) -> Triple:
     told = {**mapping(document, "env"), **document, **{k: v for k, v in environment.items() if v.strip()}}
     return Triple(
         name="TaoToken settings",
-        url=words(told, _NAMES[Part.URL]) or _PRESET.urls[_PRESET.dialect],
+        url=words(told, _NAMES[Part.URL]) or _PRESET.url,
         key=words(told, _NAMES[Part.KEY]),
         model=words(told, _NAMES[Part.MODEL]),
         dialect=_PRESET.dialect,
