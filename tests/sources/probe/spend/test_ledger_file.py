@@ -194,6 +194,10 @@ async def test_what_is_no_file_is_no_ledger_and_nothing_waits_for_it(purse, odd:
     path = purse.folder / NAME
     os.mkfifo(path) if odd == "fifo" else path.mkdir()
     assert (await reserve(purse)).cause is ProbeSkip.LEDGER
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(8):
+        await reserve(purse)
+    assert len(os.listdir("/proc/self/fd")) < before + 8  # none is left open each time
 
 
 async def test_a_clock_that_runs_off_for_a_while_brings_no_new_day(purse, clocks) -> None:
