@@ -167,6 +167,17 @@ async def test_the_first_listed_model_is_asked_when_none_is_named(prober_of: Mak
     assert server.requests[1].json["model"] == "served-model"
 
 
+async def test_a_listed_name_that_echoes_the_key_or_is_no_name_is_neither_asked_for_nor_shown(prober_of: MakeProber):
+    key = "canary-key-0815"
+    names = [key, f"m-{key}", "red\x1b[31m", "a\nb", "", "x" * 5000, "served-model"]
+    listing = replying(200, {"data": [{"id": name} for name in names]})
+    routes = {"/v1/models": listing, "/v1/chat/completions": streaming()}
+    async with FakeOpenAI(routed(routes, replying(404, "{}"))) as server:
+        prober = prober_of(server.url, model=None, api_key=key)
+        assert (await prober.probe()).model == "served-model"
+        assert (await prober.liveness()).models == ("served-model",)
+
+
 async def test_a_listed_model_that_is_gone_is_looked_up_again(prober_of: MakeProber):
     gone = replying(404, {"error": {"message": "The model `served-model` does not exist."}})
     routes = {"/v1/models": replying(200, MODELS), "/v1/chat/completions": gone}
