@@ -103,10 +103,14 @@ def _of_file(path: Path) -> "Sequence[ProbeTargetSettings | Triple]":
 
 def _of_url(url: str, options: dict[str, Any]) -> "ProbeTargetSettings":
     """A target at ``url``. Without a model the API's list names one."""
+    from pinchpoint.snapshot import Placement
     from pinchpoint.sources.probe.check import UNNAMED
+    from pinchpoint.sources.probe.completion import is_loopback
     from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
     given = {name: value for name, value in options.items() if value is not None}
+    if "preset" not in given and not is_loopback(url):
+        given["placement"] = Placement.HOSTED  # nobody knows who answers there: it counts in the ledger
     return ProbeTargetSettings(name=url[:MAX_NAME], url=url, **{"model": UNNAMED, **given})
 
 

@@ -33,7 +33,7 @@ def complete(target: Mapping[str, Any]) -> dict[str, Any]:
     if url is None:
         values["url"] = _url(values, name, preset)
     hosted = preset.placement is Placement.HOSTED
-    own = url is None or at_home == name or (not hosted and _is_loopback(str(url)))
+    own = url is None or at_home == name or (not hosted and is_loopback(str(url)))
     if own and hosted and values.get("placement") == Placement.LOCAL:
         raise ValueError(
             f"placement local and {name} disagree: {name} is a hosted API, which bills; leave placement out"
@@ -41,7 +41,7 @@ def complete(target: Mapping[str, Any]) -> dict[str, Any]:
     for field, known in (("placement", preset.placement), ("model", preset.model)):
         if values.get(field) is None and known is not None:
             values[field] = known
-    if own and all(values.get(field) is None for field in ("api_key", "api_key_file", "api_key_variable")):
+    if own and not _in_the_open(url, hosted) and all(values.get(field) is None for field in ("api_key", "api_key_file", "api_key_variable")):
         values["api_key_variable"] = preset.key_variable
     written = values.get("parameters")
     if written is None or isinstance(written, Mapping):
@@ -80,7 +80,13 @@ def _url(values: Mapping[str, Any], name: str, preset: Preset) -> str:
     return url
 
 
-def _is_loopback(url: str) -> bool:
+def _in_the_open(url: object, hosted: bool) -> bool:
+    """Whether a key would travel unencrypted to a provider: only one that was written for it may."""
+    return hosted and isinstance(url, str) and not url.lower().startswith("https://")
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the URL's host is this machine: ``127.example.com`` is somebody else's."""
     try:
         host = urlsplit(url).hostname or ""
         return host == "localhost" or ip_address(host).is_loopback

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from pinchpoint.snapshot import Placement, ProbeLiveness, ProbeReading
 from pinchpoint.sources.probe.check.triple import Triple
+from pinchpoint.sources.probe.completion import is_loopback
 from pinchpoint.sources.probe.dialects import DIALECTS, Dialect, Parameters
 from pinchpoint.sources.probe.event import StreamEvent
 from pinchpoint.sources.probe.exchange import Exchange
@@ -20,7 +21,6 @@ from pinchpoint.sources.probe.sse import SseEvent
 CHEAP: Mapping[str, Any] = {"max_tokens": 16, "prompt_words": 0}  # the least that every API accepts
 MAX_NAME = 63
 UNNAMED = "unnamed"  # until the list of models gives a name
-_LOOPBACK = ("http://127.", "http://localhost", "http://[::1]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ def target_of(triple: Triple) -> ProbeTargetSettings:
         url=triple.url,
         dialect=triple.dialect,
         model=triple.model.strip() or UNNAMED,
-        placement=Placement.LOCAL if triple.url.startswith(_LOOPBACK) else Placement.HOSTED,
+        placement=Placement.LOCAL if is_loopback(triple.url) else Placement.HOSTED,
         api_key=SecretStr(triple.key),
         **CHEAP,
     )
