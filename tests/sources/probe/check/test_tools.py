@@ -234,7 +234,7 @@ def test_cc_switch_database_is_read_and_not_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "view",
     [
-        "SELECT 'claude' app_type, 'n' name, printf('%.*c', 900000000, 'x') settings_config, 1 is_current",
+        "SELECT 'claude' app_type, 'n' name, hex(zeroblob(450000000)) settings_config, 1 is_current",
         "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) "
         "SELECT 'claude' app_type, 'n' name, '{}' settings_config, x < 0 is_current FROM r",
     ],
