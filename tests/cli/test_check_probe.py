@@ -99,6 +99,18 @@ def test_a_url_that_nobody_knows_is_hosted_unless_it_is_this_machine(url: str, p
     assert _of_url(url, {}).placement == placement
 
 
+def test_what_a_file_says_is_no_order_to_the_terminal(server: FakeOpenAI, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    url = f"{server.url}/api"
+    file.write_text(
+        'model_provider = "x\\u001b]0;owned\\u0007"\nmodel = "m\\u001b[2J"\n'
+        f'[model_providers."x\\u001b]0;owned\\u0007"]\nbase_url = "{url}"\nenv_key = "K\\u001b[2J"\n'
+    )
+    said = check(str(file), "--free").output
+    assert "owned" in said
+    assert said.replace("\n", "").isprintable()
+
+
 def test_what_a_hosted_check_costs_is_counted_and_a_cap_keeps_it_back(server: FakeOpenAI, tmp_path: Path) -> None:
     file = tmp_path / "pinchpoint.yaml"
     target = f"name: t, url: '{server.url}/api', placement: hosted, model: gpt-4o, api_key: {KEY}"
