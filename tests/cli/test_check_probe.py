@@ -94,7 +94,9 @@ def test_what_can_not_be_checked_is_one_line_and_exit_2(arguments: list[str], sa
     assert said in result.stderr
 
 
-@pytest.mark.parametrize(("url", "placement"), [("https://relay.example/v1", "hosted"), ("http://127.0.0.1:1", "local")])
+@pytest.mark.parametrize(
+    ("url", "placement"), [("https://relay.example/v1", "hosted"), ("http://127.0.0.1:1", "local")]
+)
 def test_a_url_that_nobody_knows_is_hosted_unless_it_is_this_machine(url: str, placement: str) -> None:
     assert _of_url(url, {}).placement == placement
 

@@ -10,10 +10,7 @@ from typing import BinaryIO
 def open_regular(path: str | Path) -> BinaryIO:
     """``path`` for reading. Raises ``OSError``, also where it is no regular file; waits for nothing but the disk."""
     number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        if not stat.S_ISREG(os.fstat(number).st_mode):
-            raise OSError(errno.EINVAL, "Is no regular file", str(path))
-        return os.fdopen(number, "rb")
-    except OSError:
+    if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
-        raise
+        raise OSError(errno.EINVAL, "Is no regular file", str(path))
+    return os.fdopen(number, "rb")

@@ -41,7 +41,11 @@ def complete(target: Mapping[str, Any]) -> dict[str, Any]:
     for field, known in (("placement", preset.placement), ("model", preset.model)):
         if values.get(field) is None and known is not None:
             values[field] = known
-    if own and not _in_the_open(url, hosted) and all(values.get(field) is None for field in ("api_key", "api_key_file", "api_key_variable")):
+    if (
+        own
+        and not _in_the_open(url, hosted)
+        and all(values.get(field) is None for field in ("api_key", "api_key_file", "api_key_variable"))
+    ):
         values["api_key_variable"] = preset.key_variable
     written = values.get("parameters")
     if written is None or isinstance(written, Mapping):
