@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from pinchpoint.cli import app
+from pinchpoint.cli.check_probe import _of_url
 from tests.fakes.openai_api import api
 from tests.fakes.openai_server import FakeOpenAI
 from tests.fakes.own_thread import in_a_thread
@@ -91,6 +92,25 @@ def test_what_can_not_be_checked_is_one_line_and_exit_2(arguments: list[str], sa
     result = check(*arguments)
     assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (2, "", 1)
     assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "placement"), [("https://relay.example/v1", "hosted"), ("http://127.0.0.1:1", "local")]
+)
+def test_a_url_that_nobody_knows_is_hosted_unless_it_is_this_machine(url: str, placement: str) -> None:
+    assert _of_url(url, {}).placement == placement
+
+
+def test_what_a_file_says_is_no_order_to_the_terminal(server: FakeOpenAI, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    url = f"{server.url}/api"
+    file.write_text(
+        'model_provider = "x\\u001b]0;owned\\u0007"\nmodel = "m\\u001b[2J"\n'
+        f'[model_providers."x\\u001b]0;owned\\u0007"]\nbase_url = "{url}"\nenv_key = "K\\u001b[2J"\n'
+    )
+    said = check(str(file), "--free").output
+    assert "owned" in said
+    assert said.replace("\n", "").isprintable()
 
 
 def test_what_a_hosted_check_costs_is_counted_and_a_cap_keeps_it_back(server: FakeOpenAI, tmp_path: Path) -> None:

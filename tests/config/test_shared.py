@@ -172,6 +172,7 @@ def test_a_list_of_targets_above_the_file_is_the_whole_list_and_that_is_told(sho
         (SHOWN.replace("https://", "ftp://"), "settings.json:7: probes.targets.0.url: is no http:// or https:// URL"),
         (SHOWN.replace("https://", "https://me:hunter2@"), "settings.json:7: probes.targets.0.url: holds credentials"),
         (SHOWN.replace("16,", "16"), "settings.json:7: is no valid JSON"),
+        (SHOWN.replace("{", '{"TAOTOKEN_BASE_URL": "https://a.example",', 1), "1: TAOTOKEN_BASE_URL: is given twice"),
         ("[1]", "is no JSON object"),
         ("[" * 100_000, "is no JSON that can be read"),
         ("\xff", "settings.json:1: is no valid JSON"),

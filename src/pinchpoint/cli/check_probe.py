@@ -90,10 +90,15 @@ def _of_file(path: Path) -> "Sequence[ProbeTargetSettings | Triple]":
 
 def _of_url(url: str, options: dict[str, Any]) -> "ProbeTargetSettings":
     """A target at ``url``. Without a model the API's list names one."""
+    from pinchpoint.snapshot import Placement
+    from pinchpoint.sources.http.base_url import is_loopback
     from pinchpoint.sources.probe.check import UNNAMED
     from pinchpoint.sources.probe.settings import MAX_NAME, ProbeTargetSettings
 
-    return ProbeTargetSettings(name=url[:MAX_NAME], url=url, **{"model": UNNAMED, **options})
+    given = {name: value for name, value in options.items() if value is not None}
+    if "preset" not in given and not is_loopback(url):
+        given["placement"] = Placement.HOSTED  # nobody knows who answers there: it counts in the ledger
+    return ProbeTargetSettings(name=url[:MAX_NAME], url=url, **{"model": UNNAMED, **given})
 
 
 async def _check_all(
@@ -120,15 +125,20 @@ async def _check_all(
 def _print(check: "Check") -> None:
     from pinchpoint.sources.probe.check import Part
 
-    print(check.name)
+    _say(check.name)
     for part, value in ((Part.URL, check.url), (Part.KEY, check.key_hint), (Part.MODEL, check.model or "none")):
         place = f"  ({check.places[part]})" if part in check.places else ""
-        print(f"  {part:<6}{value}{place}")
+        _say(f"  {part:<6}{value}{place}")
     for step in check.steps:
-        print(f"  {_MARKS[step.state]}  {step.name:<8} {step.said}".rstrip())
+        _say(f"  {_MARKS[step.state]}  {step.name:<8} {step.said}".rstrip())
     for finding in check.wrong:
-        print(f"  wrong: {_THE[finding.part]}: {finding.what.rstrip('.')}. Remedy: {finding.remedy.rstrip('.')}.")
+        _say(f"  wrong: {_THE[finding.part]}: {finding.what.rstrip('.')}. Remedy: {finding.remedy.rstrip('.')}.")
     for note in check.notes:
-        print(f"  note: {note.what}; {note.remedy.rstrip('.')}.")
+        _say(f"  note: {note.what}; {note.remedy.rstrip('.')}.")
     if not check.wrong:
-        print("  nothing is wrong that was tested")
+        _say("  nothing is wrong that was tested")
+
+
+def _say(line: str) -> None:
+    """A line of the report. A file or a server may have put the orders of a terminal into it, which are left out."""
+    print("".join(character for character in line if character.isprintable()))

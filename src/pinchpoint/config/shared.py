@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ def _in_file(file: Path, text: str) -> list[Said]:
 def _object(file: Path, text: str) -> Mapping[str, Any]:
     """The names of the file: at its top, or under ``env``, where coding tools keep theirs."""
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=partial(_each_once, file, text))
     except json.JSONDecodeError as error:
         where = f"{file}:{error.lineno}"
         raise ConfigError(Problem(where, "", f"is no valid JSON: {error.msg}", "mend the syntax there")) from None
@@ -139,6 +140,16 @@ def _object(file: Path, text: str) -> Mapping[str, Any]:
         raise ConfigError(Problem(str(file), "", "is no JSON object", 'write it like {"VLLM_MODEL": "…"}'))
     nested = document.get("env")
     return {**(nested if isinstance(nested, dict) else {}), **document}
+
+
+def _each_once(file: Path, text: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object. Two addresses for one key would be a guess where the key goes."""
+    given: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in given and name in NAMES:
+            raise ConfigError(Problem(f"{file}:{_line(text, name)}", name, "is given twice", "keep one of them"))
+        given[name] = value
+    return given
 
 
 def _line(text: str, name: str) -> int:

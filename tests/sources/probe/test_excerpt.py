@@ -2,7 +2,10 @@
 
 import json
 import string
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
 from time import process_time
+from urllib.parse import quote
 
 import pytest
 from hypothesis import example, given, settings
@@ -11,6 +14,25 @@ from hypothesis import strategies as st
 from pinchpoint.sources.probe.excerpt import MAX_CHARACTERS, MIN_PART, excerpt
 
 ALNUM = string.ascii_letters + string.digits
+
+
+@pytest.mark.parametrize("key", ["canary-key+/=0815", "canary~key4", "%canary%key%"])
+@pytest.mark.parametrize(
+    "echo",
+    [
+        lambda key: quote(key, safe=""),
+        lambda key: "".join(f"%{ord(character):02X}" for character in key),
+        str.upper,
+        lambda key: b64encode(key.encode()).decode(),
+        lambda key: urlsafe_b64encode(key.encode()).decode().rstrip("="),
+    ],
+)
+def test_the_key_is_known_in_capitals_as_part_of_a_url_and_in_base64(key: str, echo: Callable[[str], str]):
+    assert excerpt(f"no {echo(key)} here", (key,)).replace("=", "") == "no [redacted] here"
+
+
+def test_a_key_that_is_also_a_word_takes_no_words_out_in_another_case():
+    assert excerpt("an empty answer to EMPTY", ("EMPTY",)) == "an empty answer to [redacted]"
 
 
 @pytest.mark.parametrize(

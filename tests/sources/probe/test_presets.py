@@ -174,11 +174,17 @@ def test_a_target_without_a_preset_stays_as_it_was():
         ({"preset": "vllm", "url": "http://127.0.0.1:8001"}, "VLLM_API_KEY"),
         ({"preset": "vllm", "url": "http://localhost:8001"}, "VLLM_API_KEY"),
         ({"preset": "vllm", "url": "http://vllm.example:8000"}, None),
+        ({"name": "t", "url": "http://api.openai.com/v1", "model": "m"}, None),  # in the open
+        ({"preset": "openai", "url": "HTTP://api.openai.com/v1", "model": "m"}, None),
         ({"preset": "openai", "model": "m", "api_key_file": "/k"}, None),
     ],
 )
 def test_a_providers_key_goes_to_the_provider_alone(values: dict[str, Any], variable: str | None):
     assert target(**values).api_key_variable == variable
+
+
+def test_a_provider_whose_name_ends_with_the_dot_of_the_root_is_hosted_all_the_same():
+    assert target(name="t", url="https://api.openai.com./v1", model="m").placement is Placement.HOSTED
 
 
 async def test_a_key_of_the_environment_is_sent_and_never_printed(

@@ -1,6 +1,8 @@
 """What a prober learns of its server and keeps: the URL's shape, parameters, the model, the connection, the key."""
 
+import asyncio
 import gzip
+import os
 import tracemalloc
 from pathlib import Path
 from time import monotonic
@@ -166,6 +168,17 @@ async def test_the_first_listed_model_is_asked_when_none_is_named(prober_of: Mak
     assert server.requests[1].json["model"] == "served-model"
 
 
+async def test_a_listed_name_that_echoes_the_key_or_is_no_name_is_neither_asked_for_nor_shown(prober_of: MakeProber):
+    key = "canary-key-0815"
+    names = [key, f"m-{key}", "red\x1b[31m", "a\nb", "", "x" * 5000, "served-model"]
+    listing = replying(200, {"data": [{"id": name} for name in names]})
+    routes = {"/v1/models": listing, "/v1/chat/completions": streaming()}
+    async with FakeOpenAI(routed(routes, replying(404, "{}"))) as server:
+        prober = prober_of(server.url, model=None, api_key=key)
+        assert (await prober.probe()).model == "served-model"
+        assert (await prober.liveness()).models == ("served-model",)
+
+
 async def test_a_listed_model_that_is_gone_is_looked_up_again(prober_of: MakeProber):
     gone = replying(404, {"error": {"message": "The model `served-model` does not exist."}})
     routes = {"/v1/models": replying(200, MODELS), "/v1/chat/completions": gone}
@@ -217,6 +230,23 @@ async def test_a_key_file_that_is_no_use_is_auth_and_nothing_is_sent(
     assert reading.outcome is ProbeOutcome.AUTH
     assert said in reading.detail
     assert server.requests == []
+
+
+@pytest.mark.parametrize("odd", ["fifo", "folder"])
+async def test_a_key_file_that_is_a_pipe_or_a_folder_is_told_and_holds_no_thread(
+    odd: str, tmp_path: Path, prober_of: MakeProber
+):
+    key = tmp_path / "key"
+    os.mkfifo(key) if odd == "fifo" else key.mkdir()
+    prober, before = prober_of("http://127.0.0.1:9", api_key_file=str(key)), len(os.listdir("/proc/self/fd"))
+    try:
+        readings = [await asyncio.wait_for(prober.probe(), timeout=2) for _ in range(8)]
+    finally:
+        if odd == "fifo":  # lets go of a thread that waits for a writer
+            os.close(os.open(key, os.O_RDWR | os.O_NONBLOCK))
+    assert {reading.outcome for reading in readings} == {ProbeOutcome.AUTH}
+    assert {"no regular file" in reading.detail for reading in readings} == {True}
+    assert len(os.listdir("/proc/self/fd")) < before + 8
 
 
 async def test_token_counts_that_are_none_are_unknown_and_no_defect(prober_of: MakeProber):

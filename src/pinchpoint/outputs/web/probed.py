@@ -11,7 +11,7 @@ _END = "# EOF"  # of OpenMetrics
 
 def of_target(exposition: bytes, target: str, *, openmetrics: bool = False) -> bytes:
     """The probe families of a rendered exposition, with the series of ``target`` alone."""
-    lines = [line for part in _families(exposition.decode()) for line in _series(part, target)]
+    lines = [line for part in _families(f"\n{exposition.decode()}") for line in _series(part, target)]
     return "".join(f"{line}\n" for line in (*lines, *([_END] if openmetrics else ()))).encode()
 
 
@@ -20,8 +20,9 @@ def _families(exposition: str) -> Iterator[list[str]]:
     for metric in CATALOG:
         if not _is_of_target(metric):
             continue
-        begin = max(exposition.find(f"# HELP {name} ") for name in {metric.full_name, metric.family})
+        begin = max(exposition.find(f"\n# HELP {name} ") for name in {metric.full_name, metric.family})
         if begin >= 0:
+            begin += 1
             end = exposition.find("\n# HELP ", begin)
             yield exposition[begin : end if end >= 0 else len(exposition)].splitlines()
 

@@ -1,8 +1,8 @@
 """A file that holds one secret: a token or a password."""
 
-import os
-import stat
 from pathlib import Path
+
+from pinchpoint.sources.http.regular_file import open_regular
 
 MAX_SECRET_BYTES = 16_384  # a signed token of a large organisation has four
 
@@ -13,10 +13,7 @@ def read_secret(path: str | Path) -> str:
     Raises ``ValueError`` with cause and remedy, and none of the content, when there is no such secret.
     """
     try:
-        number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would wait for its writer
-        with open(number, "rb") as file:
-            if not stat.S_ISREG(os.fstat(number).st_mode):
-                raise ValueError(f"{path} is no regular file; name the file that holds the secret")
+        with open_regular(path) as file:
             content = file.read(MAX_SECRET_BYTES + 1)
     except OSError as error:
         cause = (error.strerror or type(error).__name__).lower()

@@ -40,7 +40,11 @@ def complete(target: Mapping[str, Any]) -> dict[str, Any]:
     for field, known in (("placement", preset.placement), ("model", preset.model)):
         if values.get(field) is None and known is not None:
             values[field] = known
-    if own and all(values.get(field) is None for field in ("api_key", "api_key_file", "api_key_variable")):
+    if (
+        own
+        and not _in_the_open(url, hosted)
+        and all(values.get(field) is None for field in ("api_key", "api_key_file", "api_key_variable"))
+    ):
         values["api_key_variable"] = preset.key_variable
     written = values.get("parameters")
     if written is None or isinstance(written, Mapping):
@@ -77,3 +81,8 @@ def _url(values: Mapping[str, Any], name: str, preset: Preset) -> str:
     if not url:
         raise ValueError(f"preset {name} needs url, for each account has its own: https://RESOURCE.openai.azure.com")
     return url
+
+
+def _in_the_open(url: object, hosted: bool) -> bool:
+    """Whether a key would travel unencrypted to a provider: only one that was written for it may."""
+    return hosted and isinstance(url, str) and not url.lower().startswith("https://")

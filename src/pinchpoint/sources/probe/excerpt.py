@@ -4,6 +4,7 @@ Taken out: the target's own key in whole and in part, keys and tokens of every k
 info in URLs, addresses of mail, and the ids of accounts, organisations, projects and users.
 """
 
+import base64
 import re
 from collections.abc import Callable
 
@@ -12,6 +13,7 @@ MAX_READ = 20_000
 MIN_SECRET = 4  # a dummy key shorter than that ("x") is no secret, and would take letters out of words
 MIN_PART = 8  # of the target's own key: so much of its beginning or end gives it away
 MASK = "[redacted]"
+_URL_SAFE = str.maketrans("+/", "-_")
 
 _MAKES = (  # how keys of known makes begin; each is followed by - or _ unless it says so itself
     r"(?:sk|pk|rk|csk|gsk|hf|fw|xai|tgp|nvapi|pplx|r8|gh[pousr]|github_pat|glpat|xox[abprs]|ms|ak|cr|key)[-_]"
@@ -19,8 +21,8 @@ _MAKES = (  # how keys of known makes begin; each is followed by - or _ unless i
 )
 _OWNERS = r"(?:user|account|acct|org|organi[sz]ation|project|tenant|customer|subscription|team|workspace|client)"
 
-# JSON's, which put a letter before a word or hide the @ of an address
-_ESCAPES = re.compile(r"\\(?:u00([0-9a-fA-F]{2})|[nrt\"/\\])")
+# JSON's, which put a letter before a word or hide the @ of an address, and those of URLs
+_ESCAPES = re.compile(r"\\(?:u00([0-9a-fA-F]{2})|[nrt\"/\\])|%([2-7][0-9a-fA-F])")
 
 # Each takes time in proportion to the text: whoever is probed chooses it, and the event loop waits.
 _SECRETS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
@@ -68,7 +70,8 @@ def excerpt(text: str, secrets: tuple[str, ...] = ()) -> str:
     if len(text) > MAX_READ:
         read = read.rpartition(" ")[0]  # what the cut went through is no whole word
     for secret in secrets:
-        read = _without(read, secret)  # before blanks are put together: a key may hold two of them
+        # Before blanks are put together and escapes undone, for a key may hold both; of its parts, below.
+        read = read.replace(secret, MASK) if len(secret) >= MIN_SECRET else read
     for _ in range(2):  # a message in a document in a document
         read = _ESCAPES.sub(_unescaped, read)
     line = "".join(character for character in " ".join(read.split()) if character.isprintable())
@@ -80,18 +83,24 @@ def excerpt(text: str, secrets: tuple[str, ...] = ()) -> str:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    return chr(int(escape[1], 16)) if escape[1] else " " if escape[0][1] in "nrt" else escape[0][1]
+    code = escape[1] or escape[2]
+    return chr(int(code, 16)) if code else " " if escape[0][1] in "nrt" else escape[0][1]
 
 
 def _without(text: str, secret: str) -> str:
-    """``text`` without the secret, and without what begins as it does or ends as it does."""
+    """``text`` without the secret in any case or in base64, and without what begins as it does or ends as it does."""
     if len(secret) < MIN_SECRET:
         return text
     text = text.replace(secret, MASK)
+    if len(secret) < MIN_PART:  # "EMPTY" is a key of many an engine, and "empty" a word
+        return text
+    packed = base64.b64encode(secret.encode(errors="replace")).decode().rstrip("=")
+    for form in (secret, packed, packed.translate(_URL_SAFE)):
+        text = re.sub(re.escape(form), MASK, text, flags=re.IGNORECASE)
     if len(secret) < 2 * MIN_PART:
         return text
-    text = re.sub(re.escape(secret[:MIN_PART]) + r"[\w.+/=*-]*", MASK, text)
-    return re.sub(r"[\w.+/=*-]{0,200}" + re.escape(secret[-MIN_PART:]), MASK, text)
+    text = re.sub(re.escape(secret[:MIN_PART]) + r"[\w.+/=*-]*", MASK, text, flags=re.IGNORECASE)
+    return re.sub(r"[\w.+/=*-]{0,200}" + re.escape(secret[-MIN_PART:]), MASK, text, flags=re.IGNORECASE)
 
 
 def _long(token: str) -> str:

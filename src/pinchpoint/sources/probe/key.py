@@ -4,6 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
+from pinchpoint.sources.http.regular_file import open_regular
 from pinchpoint.sources.probe.settings import ProbeTargetSettings
 
 MAX_KEY_BYTES = 16 * 1024
@@ -32,5 +33,5 @@ async def key_of(target: ProbeTargetSettings) -> str:
 
 
 def _read(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(MAX_KEY_BYTES).decode("utf-8", errors="replace").strip()

@@ -109,7 +109,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 def preset_at(url: str) -> str | None:
     """The hosted preset whose host this URL has. Engines have none of their own: anything may listen on loopback."""
     try:
-        host = urlsplit(url).hostname or ""
+        host = (urlsplit(url).hostname or "").removesuffix(".")  # a name may end with the dot of the root
     except ValueError:
         return None
     if host.endswith((".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 import aiohttp
 import structlog
@@ -16,6 +17,7 @@ from pinchpoint.sources.probe.case import Case, proxy_variables
 from pinchpoint.sources.probe.cause import Cause
 from pinchpoint.sources.probe.dialects import DIALECTS, Dialect, Parameters
 from pinchpoint.sources.probe.error_body import parse_json
+from pinchpoint.sources.probe.excerpt import MIN_SECRET
 from pinchpoint.sources.probe.exchange import Exchange, Request, fetch, stream
 from pinchpoint.sources.probe.judgement import Judgement, judge
 from pinchpoint.sources.probe.key import KeyUnusableError, key_of
@@ -29,6 +31,7 @@ log = structlog.get_logger(__name__)
 
 MAX_MODEL_LIST_BYTES = 4 * 1024 * 1024  # an aggregator lists hundreds of models
 MAX_PAUSE_INTERVALS = 2.0  # between two answers; a server that slept longer may have cooled down
+MAX_MODEL_NAME = 256  # characters, as in the settings
 MAX_MODELS = 2000  # of a list that are kept
 
 
@@ -92,7 +95,7 @@ class Prober:
         at = self._clock()
         try:
             key = await key_of(self._settings)
-            exchange, judgement, models = await self._listing(self._dialect.headers(key))
+            exchange, judgement, models = await self._listing(key)
         except (KeyUnusableError, TlsUnusableError) as error:
             return liveness(self._case(_unsent(error)), at)
         except Exception as error:  # the one guard of a runner, as in probe
@@ -140,7 +143,7 @@ class Prober:
     async def _converse(self, key: str) -> tuple[Exchange, Judgement]:
         headers = self._dialect.headers(key)
         if self._model is None:
-            self._model = await self._first_model(headers)
+            self._model = await self._first_model(key)
         model, text = self._model, prompt.build(self._nonce(), self._settings.prompt_words)
 
         async def ask_at(root: str) -> tuple[Exchange, Judgement]:
@@ -168,9 +171,9 @@ class Prober:
             url=url, headers=headers, body=body, proxy=settings.proxy, server_name=settings.tls.server_name or None
         )
 
-    async def _first_model(self, headers: Mapping[str, str]) -> str:
+    async def _first_model(self, key: str) -> str:
         """The first model that the server lists. Raises ``_RefusedError`` when there is none."""
-        exchange, judgement, models = await self._listing(headers)
+        exchange, judgement, models = await self._listing(key)
         if judgement.outcome is ProbeOutcome.OK and not models:
             judgement = Judgement(
                 outcome=ProbeOutcome.MODEL_NOT_FOUND, message="no model is listed", cause=Cause.NO_MODEL_LIST
@@ -179,8 +182,9 @@ class Prober:
             raise _RefusedError(judgement, exchange)
         return models[0]
 
-    async def _listing(self, headers: Mapping[str, str]) -> tuple[Exchange, Judgement, tuple[str, ...]]:
-        """Asks for the list of models, which costs nothing."""
+    async def _listing(self, key: str) -> tuple[Exchange, Judgement, tuple[str, ...]]:
+        """Asks for the list of models, which costs nothing. Names that are none, or that hold the key, are left out."""
+        headers = self._dialect.headers(key)
 
         async def list_at(root: str) -> tuple[Exchange, Judgement]:
             url = self._dialect.models_url(root)
@@ -196,7 +200,8 @@ class Prober:
             )
 
         exchange, judgement = await self._at_any_root(list_at)
-        return exchange, judgement, (self._listed(exchange) or ())[:MAX_MODELS]
+        names = (name for name in self._listed(exchange) or () if _is_name(name, key))
+        return exchange, judgement, tuple(islice(names, MAX_MODELS))
 
     def _listed(self, exchange: Exchange) -> tuple[str, ...] | None:
         return self._dialect.listed_models(parse_json(exchange.body or ""))
@@ -257,6 +262,11 @@ class Prober:
             )
         elif before is not None:
             log.info("probe is fine again", target=result.target)
+
+
+def _is_name(name: str, key: str) -> bool:
+    """Whether a listed name can be shown and asked for: the server chooses it, and it becomes a label and a line."""
+    return 0 < len(name) <= MAX_MODEL_NAME and name.isprintable() and not (len(key) >= MIN_SECRET and key in name)
 
 
 def _unsent(error: KeyUnusableError | TlsUnusableError) -> Judgement:

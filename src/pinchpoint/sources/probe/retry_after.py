@@ -54,7 +54,7 @@ def retry_after_seconds(headers: Mapping[str, str], facts: ErrorFacts, received_
 
 
 def _scaled(text: str, unit: float) -> float | None:
-    if not re.fullmatch(_NUMBER, text.strip()):
+    if not re.fullmatch(r"\d+(?:\.\d+)?", text.strip(), re.ASCII):  # however long: too many seconds are an hour
         return None
     return float(text) * unit
 

@@ -255,6 +255,21 @@ async def test_proxy_variables_are_a_note_and_for_this_very_host_with_the_variab
         assert not (await checked(replace(GOOD, url=server.url), HTTP_PROXY="http://p", no_proxy="127.0.0.1")).notes
 
 
+@pytest.mark.parametrize(
+    ("url", "placement"),
+    [
+        ("http://127.0.0.1:8000", "local"),
+        ("http://localhost:8000/v1", "local"),
+        ("http://[::1]:8000", "local"),
+        ("http://127.relay.example", "hosted"),
+        ("http://localhost.relay.example", "hosted"),
+    ],
+)
+def test_what_only_begins_like_this_machine_is_hosted_and_paid_from_the_ledger(url: str, placement: str) -> None:
+    asked = target_of(replace(GOOD, url=url))
+    assert asked.placement == placement
+
+
 async def test_a_key_file_that_can_not_be_read_is_the_key(tmp_path: Path) -> None:
     target = ProbeTargetSettings(name="t", url="http://127.0.0.1:9", api_key_file=tmp_path / "absent")
     found = await check_target(target, free=True, environment={})

@@ -3,6 +3,9 @@
 import json
 import os
 import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +67,13 @@ def test_codex_key_may_be_in_a_variable_or_in_the_file_and_a_variable_that_is_no
     assert (flaw.part, flaw.remedy) == (Part.KEY, "export TAO_KEY where Codex runs")
     path.write_text(CONFIG_TOML + f'experimental_bearer_token = "{KEY}"\nwire_api2 = 1\n')
     assert one(path).key == KEY
+
+
+def test_a_key_of_the_environment_that_no_file_names_goes_to_openai_alone(tmp_path: Path) -> None:
+    path = written(tmp_path, config_toml=CONFIG_TOML.replace("taotoken.net", "relay.example"))
+    assert one(path, OPENAI_API_KEY=KEY).key == ""
+    path.write_text('model = "gpt-5-codex"')
+    assert one(path, OPENAI_API_KEY=KEY).key == KEY
 
 
 def test_codex_profile_wins_and_a_provider_that_is_not_there_is_told(tmp_path: Path) -> None:
@@ -219,6 +229,55 @@ def test_cc_switch_database_is_read_and_not_written(tmp_path: Path) -> None:
     path.write_bytes(b"no database at all")
     with pytest.raises(ToolFileError, match="is no database of CC Switch"):
         triples_in(path, {})
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "SELECT 'claude' app_type, 'n' name, hex(zeroblob(450000000)) settings_config, 1 is_current",
+        (
+            "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) "
+            "SELECT 'claude' app_type, 'n' name, '{}' settings_config, x < 0 is_current FROM r"
+        ),
+    ],
+)
+def test_a_view_in_place_of_the_table_gets_neither_memory_nor_time(tmp_path: Path, view: str) -> None:
+    path = tmp_path / "cc-switch.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"CREATE VIEW providers AS {view}")
+    code = (
+        "import resource, sys; from pathlib import Path; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
+    )
+    code += "from pinchpoint.sources.probe.check import ToolFileError, triples_in\n"
+    code += "try: triples_in(Path(sys.argv[1]), {})\nexcept ToolFileError as error: print(error)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=10, check=False
+    )
+    assert ended.stdout.startswith(str(path))  # one line that says why
+
+
+def test_a_pipe_is_no_database_and_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "cc-switch.db"
+    os.mkfifo(path)
+    code = (
+        "import sys; from pathlib import Path\nfrom pinchpoint.sources.probe.check import ToolFileError, triples_in\n"
+    )
+    code += "try: triples_in(Path(sys.argv[1]), {})\nexcept ToolFileError as error: print(error)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=10, check=False
+    )
+    assert "is no file" in ended.stdout
+
+
+def test_a_long_text_in_a_dump_takes_about_its_own_size_of_memory() -> None:
+    text = "INSERT INTO providers (a) VALUES ('" + "a" * 2_000_000
+    code = "import resource, sys; from pinchpoint.sources.probe.check.tools.sql_rows import rows_of\n"
+    code += "text = sys.stdin.read() * 1; before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+    code += "list(rows_of(text, 'providers')); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], input=text, capture_output=True, text=True, timeout=10, check=False
+    )
+    assert int(ended.stdout) < 100_000  # KiB
 
 
 def export(*more: str) -> str:

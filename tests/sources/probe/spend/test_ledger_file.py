@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -204,6 +205,24 @@ async def test_what_is_no_file_is_no_ledger_and_nothing_waits_for_it(purse, odd:
     path = purse.folder / NAME
     os.mkfifo(path) if odd == "fifo" else path.mkdir()
     assert (await reserve(purse)).cause is ProbeSkip.LEDGER
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(8):
+        await reserve(purse)
+    assert len(os.listdir("/proc/self/fd")) < before + 8  # none is left open each time
+
+
+async def test_a_clock_that_creeps_back_brings_no_probe_too_soon_and_one_that_is_set_back_none_too_late(
+    purse, clocks
+) -> None:
+    ask = replace(ASK, seconds_apart=54)
+    answers = []
+    for _ in range(5):
+        answers.append((await purse.reserve(ask))[0])
+        clocks.wall -= 1
+    assert [isinstance(answer, Reservation) for answer in answers] == [True, False, False, False, False]
+    assert answers[-1].cause is ProbeSkip.TOO_SOON
+    clocks.wall -= 40 * DAY
+    assert isinstance((await purse.reserve(ask))[0], Reservation)
 
 
 async def test_a_clock_that_runs_off_for_a_while_brings_no_new_day(purse, clocks) -> None:

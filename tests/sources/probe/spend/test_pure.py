@@ -162,6 +162,22 @@ def test_retry_after_is_honoured_to_the_second_and_capped_at_an_hour() -> None:
     ]
 
 
+def test_a_server_that_is_back_is_spared_no_longer_than_it_asked_for_and_a_stop_stays():
+    pacer = Pacer(300)
+    for _ in range(5):
+        pacer.ended(ProbeOutcome.OVERLOADED, 0, 1, 0.5)
+    assert pacer.refusal(600) is ProbeSkip.BACKOFF
+    pacer.back()
+    assert pacer.refusal(600) is None
+    pacer.ended(ProbeOutcome.OVERLOADED, 600, 601, 0.5, 1800)
+    pacer.back()
+    assert pacer.refusal(2400) is ProbeSkip.BACKOFF
+    assert pacer.refusal(2402) is None
+    pacer.ended(ProbeOutcome.AUTH, 3000, 3001, 0.5)
+    pacer.back()
+    assert pacer.refusal(3300) is ProbeSkip.AUTH_STOP
+
+
 def test_any_other_failure_costs_no_pause() -> None:
     pacer = Pacer(300)
     for outcome in (ProbeOutcome.DNS, ProbeOutcome.CONNECT_REFUSED, ProbeOutcome.FORBIDDEN, ProbeOutcome.TRUNCATED):

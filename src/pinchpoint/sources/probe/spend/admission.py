@@ -68,8 +68,8 @@ class Admission:
         self._pacer.reset()
 
     def alive(self) -> None:
-        """The server is back: it need not be spared any longer."""
-        self._pacer.reset()
+        """The server is back: it need not be spared any longer than it asked for."""
+        self._pacer.back()
 
     async def ask(self, now: float) -> Grant | ProbeSkip:
         """Leave to send one probe now, its worst cost set aside on the disk; or the cause why not."""

@@ -94,8 +94,8 @@ class Left:
 def reserve(book: Book, ask: Ask, unix: float) -> tuple[Book, Reservation] | Refusal:
     """The book with the worst that a probe can cost in it; or why it may not be sent, and the book stays as it is."""
     account = book.accounts.get(ask.target, Account())
-    if account.asked_unix is not None and 0 <= unix - account.asked_unix < ask.seconds_apart:
-        ago = unix - account.asked_unix
+    ago = None if account.asked_unix is None else abs(unix - account.asked_unix)  # a clock may creep back, too
+    if ago is not None and ago < ask.seconds_apart:
         return Refusal(cause=ProbeSkip.TOO_SOON, detail=f"the last one was {ago:.0f} s ago")
     ask = ask.learnt(account)
     day, amount, room = day_of(unix), ask.reserve, left(book, ask, unix)

@@ -8,7 +8,6 @@ for unspent because of it.
 import fcntl
 import os
 import secrets
-import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from typing import TypeVar
 
 import structlog
 
+from pinchpoint.sources.http.regular_file import open_regular
 from pinchpoint.sources.probe.spend.book import Book
 from pinchpoint.sources.probe.spend.book_text import CorruptError, NewerError, from_text, to_text
 from pinchpoint.sources.probe.spend.days import day_of
@@ -85,15 +85,13 @@ class BookFile:
 
     def _read(self, unix: float) -> Book:
         try:
-            number = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            file = open_regular(self.path)
         except FileNotFoundError:
             if self._seen:
                 log.error("the spend ledger has vanished, so today's caps count as used up", file=str(self.path))
                 return self._begin_anew(unix)
             return Book(id=secrets.token_hex(8))
-        with open(number, "rb") as file:
-            if not stat.S_ISREG(os.fstat(number).st_mode):
-                raise LedgerError(f"{self.path}: is no regular file")
+        with file:
             content = file.read(MAX_BYTES)
         try:
             book = from_text(content.decode("utf-8", errors="replace"))  # one that is cut off at the limit is corrupt

@@ -23,9 +23,14 @@ class Pacer:
 
     def reset(self) -> None:
         """Forget what has happened: the operator has changed something, or the server is back."""
-        self._due_at = float("-inf")
+        self._due_at = self._asked_until = float("-inf")
         self._failures = 0
         self._cause = ProbeSkip.BACKOFF
+
+    def back(self) -> None:
+        """The server is back: its failures earn it no pause any more. What it asked for stays, and so does a stop."""
+        if self._cause is ProbeSkip.BACKOFF:
+            self._due_at, self._failures = self._asked_until, 0
 
     def refusal(self, now: float) -> ProbeSkip | None:
         """Why not to ask now; ``None`` when there is no reason."""
@@ -46,7 +51,8 @@ class Pacer:
         else:
             self.reset()
         if retry_after_seconds is not None and outcome is not ProbeOutcome.OK:
-            self._due_at = max(self._due_at, now + min(max(0.0, retry_after_seconds), LONGEST_PAUSE_SECONDS))
+            self._asked_until = now + min(max(0.0, retry_after_seconds), LONGEST_PAUSE_SECONDS)
+            self._due_at = max(self._due_at, self._asked_until)
 
     def _on_grid(self, due_at: float) -> float:
         """So that a caller who comes a little early is not sent away for a whole interval."""

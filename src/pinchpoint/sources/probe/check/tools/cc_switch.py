@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from pinchpoint.sources.probe.check.tools import claude_code, codex
-from pinchpoint.sources.probe.check.tools.document import Document, ToolFileError, mapping, read_text, words
+from pinchpoint.sources.probe.check.tools.document import MAX_BYTES, Document, ToolFileError, mapping, read_text, words
 from pinchpoint.sources.probe.check.tools.sql_rows import rows_of
 from pinchpoint.sources.probe.check.triple import Part, Triple
 from pinchpoint.sources.probe.dialects import DialectName
 
 _APPS = ("claude", "codex", "gemini")
 MAX_SQL_BYTES = 64 << 20  # an export holds the log of requests too
+MAX_STEPS = 1_000_000  # of SQLite's machine, a tenth of a second; the real table takes hundreds
 _COLUMNS = ("app_type", "name", "settings_config")
 _CURRENT = f"SELECT {', '.join(_COLUMNS)} FROM providers WHERE is_current = 1 LIMIT 20"  # noqa: S608 - names of ours
 
@@ -39,11 +40,20 @@ def from_config(document: Document, environment: Mapping[str, str]) -> list[Trip
 
 
 def from_database(path: Path, environment: Mapping[str, str]) -> list[Triple]:
+    if not path.is_file():  # a pipe would wait for its writer
+        raise ToolFileError(f"{path}: is no file; name CC Switch's cc-switch.db")
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+            _bound(database)
             return list(_triples(database.execute(_CURRENT), environment))
     except sqlite3.Error:
         raise ToolFileError(f"{path}: is no database of CC Switch; name its cc-switch.db") from None
+
+
+def _bound(database: sqlite3.Connection) -> None:
+    """What is called a table may be a view, which is a stranger's program: it gets little memory and little time."""
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
+    database.set_progress_handler(lambda: 1, MAX_STEPS)
 
 
 def from_sql(path: Path, environment: Mapping[str, str]) -> list[Triple]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from pinchpoint.sources.probe.check.tools.document import Document, mapping, name_of, sibling, words
 from pinchpoint.sources.probe.check.triple import Finding, Part, Triple
 from pinchpoint.sources.probe.dialects import DialectName
+from pinchpoint.sources.probe.presets import preset_at
 
 OWN_URL = "https://api.openai.com/v1"
 _BUILT_IN = {"openai": OWN_URL, "ollama": "http://localhost:11434/v1", "lmstudio": "http://localhost:1234/v1"}
@@ -43,7 +44,7 @@ def triple(config: Document, auth: Document, environment: Mapping[str, str]) -> 
     provider_id = words(chosen, "model_provider") or "openai"
     provider = mapping(config, "model_providers", provider_id)
     url, url_place = _url(chosen, provider, provider_id, auth, flaws)
-    key, key_place = _key(provider, auth, environment, flaws)
+    key, key_place = _key(url, provider, auth, environment, flaws)
     wire = words(provider, "wire_api") or ("chat" if provider_id in ("ollama", "lmstudio") else "responses")
     model, model_place = words(chosen, "model"), "model of config.toml"
     if not model and (model := words(auth, "model")):
@@ -80,7 +81,9 @@ def _url(
     return _BUILT_IN[provider_id], place
 
 
-def _key(provider: Document, auth: Document, environment: Mapping[str, str], flaws: list[Finding]) -> tuple[str, str]:
+def _key(
+    url: str, provider: Document, auth: Document, environment: Mapping[str, str], flaws: list[Finding]
+) -> tuple[str, str]:
     if token := words(provider, "experimental_bearer_token"):
         return token, "experimental_bearer_token of config.toml"
     if variable := words(provider, "env_key"):
@@ -90,7 +93,8 @@ def _key(provider: Document, auth: Document, environment: Mapping[str, str], fla
             flaws.append(Finding(part=Part.KEY, what=what, remedy=f"export {variable} where Codex runs"))
         return key, f"the variable {variable}"
     place = f"{name_of(auth, *_KEYS)} of auth.json"
-    key = words(auth, *_KEYS) or environment.get("OPENAI_API_KEY", "").strip()
+    own = preset_at(url) == "openai"  # elsewhere a key goes only if the files name it
+    key = words(auth, *_KEYS) or (environment.get("OPENAI_API_KEY", "").strip() if own else "")
     if not key and mapping(auth, "tokens"):
         what = "auth.json holds a ChatGPT login (OAuth) and no API key: those are two systems"
         flaws.append(Finding(part=Part.KEY, what=what, remedy="put an API key into OPENAI_API_KEY of auth.json"))

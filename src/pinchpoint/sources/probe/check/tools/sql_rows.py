@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 MAX_ROWS = 10_000
 
-_VALUE = re.compile(r"\s*(?:'((?:[^']|'')*)'|([^\s',()]{1,100}))\s*([,)])")  # a text, or anything that is none
+_VALUE = re.compile(r"\s*(?:'([^']*(?:''[^']*)*)'|([^\s',()]{1,100}))\s*([,)])")  # a text, or anything that is none
 
 
 def rows_of(text: str, table: str) -> Iterator[dict[str, str]]:
