@@ -103,6 +103,14 @@ def test_a_bill_above_its_reserve_is_learnt_from() -> None:
     assert reservation.spent.tokens == 400
 
 
+def test_one_absurd_bill_stops_a_target_for_its_month_and_not_for_good() -> None:
+    book, reservation = granted(Book(id="a"), ask())
+    book = settle(book, reservation, Tokens(input=60, output=10**9), None)
+    assert refused(book, ask(), NOON + 60).cause is ProbeSkip.BUDGET
+    _, reservation = granted(book, ask(), NOON + DAY)  # the first of December
+    assert reservation.spent.tokens == 200
+
+
 def test_a_bill_is_settled_on_the_day_of_its_reserve() -> None:
     late = NOON + DAY / 2 - 1
     book, reservation = granted(Book(id="a"), ask(), late)

@@ -27,7 +27,7 @@ class Account:
     days: Mapping[str, Spent] = field(default_factory=dict)
     months: Mapping[str, Spent] = field(default_factory=dict)
     asked_unix: float | None = None  # when the last reserve was granted
-    most_tokens: int = 0  # that one request can take, learnt from a bill above its reserve
+    most_tokens: int = 0  # that one request can take, learnt from a bill above its reserve, this month
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +97,8 @@ def reserve(book: Book, ask: Ask, unix: float) -> tuple[Book, Reservation] | Ref
     ago = None if account.asked_unix is None else abs(unix - account.asked_unix)  # a clock may creep back, too
     if ago is not None and ago < ask.seconds_apart:
         return Refusal(cause=ProbeSkip.TOO_SOON, detail=f"the last one was {ago:.0f} s ago")
+    if account.asked_unix is not None and month_of(day_of(account.asked_unix)) != month_of(day_of(unix)):
+        account = replace(account, most_tokens=0)  # one odd bill must not stop a target for good
     ask = ask.learnt(account)
     day, amount, room = day_of(unix), ask.reserve, left(book, ask, unix)
     for period, number in room.tokens.items():
