@@ -8,14 +8,13 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
 import pinchpoint as package
-from bench.subjects import Subject
+from bench.subjects import Subject, wait_until_it_answers
 from pinchpoint import __version__
 from tests.fakes.daemon import RunningDaemon
 
@@ -98,7 +97,7 @@ def vmagent(folder: Path, ports: list[int], interval: float, program: str) -> It
     with (folder / "vmagent.log").open("wb") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
-        _wait_until_it_answers(process, port)
+        wait_until_it_answers(process, port)
         yield Subject("vmagent", _version(), process.pid, port)
     finally:
         process.kill()
@@ -115,16 +114,3 @@ def _version() -> str:
     command = ["dpkg-query", "--show", "--showformat=${Version}", VMAGENT_PACKAGE]
     asked = subprocess.run(command, check=False, capture_output=True, text=True)
     return asked.stdout.partition("+")[0] or "of unknown version"
-
-
-def _wait_until_it_answers(process: subprocess.Popen[bytes], port: int, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-                answer.read()
-                return
-        except OSError:
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)

@@ -117,7 +117,7 @@ def peer(folder: Path, environment: dict[str, str], program: Path) -> Iterator[S
     with (folder / "peer.log").open("wb") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
     try:
-        _wait_until_it_answers(process, port)
+        wait_until_it_answers(process, port)
         yield Subject(PEER_PACKAGE, PEER_VERSION, process.pid, port)
     finally:
         process.kill()
@@ -140,7 +140,8 @@ def install_peer(package: str = PEER_PACKAGE, version: str = PEER_VERSION) -> Pa
     return program
 
 
-def _wait_until_it_answers(process: subprocess.Popen[bytes], port: int, seconds: float = 20.0) -> None:
+def wait_until_it_answers(process: subprocess.Popen[bytes], port: int, seconds: float = 20.0) -> None:
+    """Returns once ``/metrics`` answers; raises ``OSError`` when the process has ended or the time is up."""
     deadline = time.monotonic() + seconds
     while True:
         try:

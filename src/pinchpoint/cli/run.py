@@ -59,12 +59,6 @@ def run(
       pinchpoint run --config.file /etc/pinchpoint/pinchpoint.yaml
       pinchpoint run --record recording/
     """
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the daemon hears it: else a reload would end it
-    from pinchpoint import logs
-    from pinchpoint.config import ConfigError, Loaded, Settings, read
-    from pinchpoint.daemon import Daemon
-    from pinchpoint.daemon.process import live
-
     flags = _flags(
         {
             ("web", "listen_address"): listen,
@@ -76,6 +70,15 @@ def run(
     )
     if settings_file is not None:
         flags["settings_file"] = settings_file
+    _live(config, secrets, flags, record)
+
+
+def _live(config: Path | None, secrets: Path | None, flags: dict[str, Any], record: Path | None) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the daemon hears it: else a reload would end it
+    from pinchpoint import logs
+    from pinchpoint.config import ConfigError, Loaded, Settings, read
+    from pinchpoint.daemon import Daemon
+    from pinchpoint.daemon.process import live
 
     def read_all() -> Loaded:
         return read(config, secrets=secrets, flags=flags)

@@ -1,16 +1,13 @@
 """A real nginx, as Debian sets it up, between prober and server: what its buffers do is told from what servers do."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from pinchpoint.snapshot import ProbeOutcome, ProbeReading
-from tests.fakes.nginx import NGINX, nginx
+from tests.fakes.nginx import nginx
 from tests.fakes.openai_server import FakeOpenAI, delta, hang, head, say, scripted, streaming
 from tests.sources.probe.conftest import MakeProber
-
-pytestmark = pytest.mark.skipif(NGINX is None and "CI" not in os.environ, reason="nginx is not installed")
 
 TTFT, TPOT = 0.05, 0.01
 

@@ -158,6 +158,7 @@ def test_a_pipe_is_not_read(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.text(max_size=200), max_size=5))
-def test_whatever_a_log_holds_it_is_read(lines: list[str]) -> None:
-    facts_in(["non-default args: {" + line for line in lines])
-    facts_in(lines, [1])
+def test_whatever_a_log_holds_it_is_read_and_no_figure_is_absurd(lines: list[str]) -> None:
+    for found in (facts_in(["non-default args: {" + line for line in lines]), facts_in(lines, [1])):
+        numbers = [fact for fact in found.known().values() if isinstance(fact, int | float) and fact is not False]
+        assert all(0 < number < float("inf") for number in numbers)
