@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pinchpoint.diagnosis import Bottleneck, Diagnosis, Thresholds, judge_recording
-from pinchpoint.simulator.recording import write_recording
+from pinchpoint.simulator.node.recording import write_recording
 from pinchpoint.sources.recording import read_recording
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from pinchpoint.simulator.blocks import BlockPool
+from pinchpoint.simulator.engine.blocks import BlockPool
 
 
 def test_usage_leaves_the_null_block_out():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pinchpoint.simulator import Lengths, SimulatedEngine, Workload, render
-from pinchpoint.simulator.request import Request
+from pinchpoint.simulator.engine.request import Request
 from tests.simulator.small import small_spec
 
 CHAT = Workload(

@@ -6,11 +6,16 @@ from math import inf
 
 from pinchpoint.diagnosis.compared import Compared, compared_of
 from pinchpoint.diagnosis.devices import Devices, devices_of
+from pinchpoint.diagnosis.growth import Growth
+from pinchpoint.diagnosis.host import HostLoad
 from pinchpoint.diagnosis.latency import Latency, latency_of
+from pinchpoint.diagnosis.links import Links
 from pinchpoint.diagnosis.load import Load, load_of
 from pinchpoint.diagnosis.plateau import inferred_max_num_seqs
 from pinchpoint.diagnosis.probed import Probed, is_unmeasured, probed_of
 from pinchpoint.diagnosis.rates import known
+from pinchpoint.diagnosis.roofline import Roofline
+from pinchpoint.diagnosis.spread import Spread
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Objective
 from pinchpoint.physics import ModelShape, gpu_by_name
@@ -41,6 +46,11 @@ class Signals:
     load: Load = field(default_factory=Load)
     latency: Latency = field(default_factory=Latency)
     devices: Devices = field(default_factory=Devices)
+    roofline: Roofline = field(default_factory=Roofline)
+    host: HostLoad = field(default_factory=HostLoad)
+    links: Links = field(default_factory=Links)
+    spread: Spread = field(default_factory=Spread)
+    growth: Growth = field(default_factory=Growth)
     probed: Probed | None = None  # only of an engine that says nothing itself
     compared: Compared | None = None  # None: no probe of ours leads to it
 
@@ -69,7 +79,8 @@ class Signals:
     def numbers(self) -> dict[str, float]:
         """Every known signal by name, for the export of ``diagnosis_signal``."""
         found: dict[str, float] = {}
-        for part in (self, self.load, self.latency, self.devices, self.probed, self.compared):
+        parts = (self, self.load, self.latency, self.devices, self.roofline, self.host, self.links)
+        for part in (*parts, self.spread, self.growth, self.probed, self.compared):
             for each in fields(part) if part is not None else ():
                 value = getattr(part, each.name)
                 value = value.value if isinstance(value, Quantile) else value

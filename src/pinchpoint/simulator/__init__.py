@@ -8,16 +8,16 @@ Is not: a judge by itself, and not a model of any model: the text is filler. It 
 by it.
 """
 
-from pinchpoint.simulator.engine import SimulatedEngine
-from pinchpoint.simulator.exposition import render
-from pinchpoint.simulator.machine import SimulatedMachine
-from pinchpoint.simulator.node import SimulatedNode
-from pinchpoint.simulator.recording import write_recording
+from pinchpoint.simulator.engine.loop import SimulatedEngine
+from pinchpoint.simulator.engine.spec import EngineSpec
+from pinchpoint.simulator.node.machine import SimulatedMachine
+from pinchpoint.simulator.node.recording import write_recording
+from pinchpoint.simulator.node.workload import Lengths, Workload
 from pinchpoint.simulator.scenarios import SCENARIOS, Scenario
-from pinchpoint.simulator.server import EngineServer
-from pinchpoint.simulator.spec import EngineSpec
-from pinchpoint.simulator.threaded import ThreadedNode
-from pinchpoint.simulator.workload import Lengths, Workload
+from pinchpoint.simulator.serving.exposition import render
+from pinchpoint.simulator.serving.paced import SimulatedNode
+from pinchpoint.simulator.serving.server import EngineServer
+from pinchpoint.simulator.serving.threaded import ThreadedNode
 
 __all__ = [
     "SCENARIOS",

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pinchpoint.physics import GPUS, LLAMA_3_3_70B, QWEN_2_5_14B
-from pinchpoint.simulator.cards import CardFault
-from pinchpoint.simulator.spec import EngineSpec
-from pinchpoint.simulator.workload import Lengths, Workload
+from pinchpoint.simulator.engine.spec import EngineSpec
+from pinchpoint.simulator.node.cards import CardFault
+from pinchpoint.simulator.node.workload import Lengths, Workload
 
 _H100 = GPUS["NVIDIA H100 80GB HBM3"]
 

@@ -4,8 +4,8 @@ import pytest
 
 from pinchpoint.diagnosis import Thresholds, judge_recording
 from pinchpoint.outputs.recorder import Recorder
-from pinchpoint.simulator.exposition import render
-from pinchpoint.simulator.machine import SimulatedMachine
+from pinchpoint.simulator.node.machine import SimulatedMachine
+from pinchpoint.simulator.serving.exposition import render
 from pinchpoint.snapshot import EngineReading, EngineTarget, Snapshot, Window
 from pinchpoint.sources.engine import reading_from_body
 from pinchpoint.sources.recording import read_recording

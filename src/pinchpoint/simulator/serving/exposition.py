@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from pinchpoint.simulator.engine import SimulatedEngine
-from pinchpoint.simulator.ledger import Tally
+from pinchpoint.simulator.engine.ledger import Tally
+from pinchpoint.simulator.engine.loop import SimulatedEngine
 
 CONTENT_TYPE = "text/plain; version=1.0.0; charset=utf-8"
 

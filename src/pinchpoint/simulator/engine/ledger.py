@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import accumulate
 
-from pinchpoint.simulator.batching import Batch
-from pinchpoint.simulator.request import Request
+from pinchpoint.simulator.engine.batching import Batch
+from pinchpoint.simulator.engine.request import Request
 
 # vLLM's default buckets since 0.8.5 (vllm/v1/metrics/loggers.py); +Inf is implied.
 TTFT_BOUNDS = (

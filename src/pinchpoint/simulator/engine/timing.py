@@ -11,8 +11,8 @@ from math import exp
 from random import Random
 
 from pinchpoint.physics import attention_flops, dense_flops
-from pinchpoint.simulator.batching import Batch
-from pinchpoint.simulator.spec import EngineSpec
+from pinchpoint.simulator.engine.batching import Batch
+from pinchpoint.simulator.engine.spec import EngineSpec
 
 # Below this share of its boost clock a card can no longer keep enough loads in flight to saturate its memory.
 _BANDWIDTH_KNEE = 0.8

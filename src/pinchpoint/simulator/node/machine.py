@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import combinations
 from random import Random
 
-from pinchpoint.simulator.cards import SimulatedCard
-from pinchpoint.simulator.engine import SimulatedEngine, Work
+from pinchpoint.simulator.engine.loop import SimulatedEngine, Work
+from pinchpoint.simulator.node.cards import SimulatedCard
 from pinchpoint.simulator.scenarios import ENGINES, SCENARIOS
 from pinchpoint.snapshot import GpuReading, HostReading, PeerLink
 

@@ -10,12 +10,12 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
-from pinchpoint.simulator.batching import Batch, Batcher
-from pinchpoint.simulator.ledger import Ledger
-from pinchpoint.simulator.request import Request
-from pinchpoint.simulator.spec import EngineSpec
-from pinchpoint.simulator.timing import StepCost, StepTimer
-from pinchpoint.simulator.workload import Traffic, Workload
+from pinchpoint.simulator.engine.batching import Batch, Batcher
+from pinchpoint.simulator.engine.ledger import Ledger
+from pinchpoint.simulator.engine.request import Request
+from pinchpoint.simulator.engine.spec import EngineSpec
+from pinchpoint.simulator.engine.timing import StepCost, StepTimer
+from pinchpoint.simulator.node.workload import Traffic, Workload
 
 
 @dataclass(slots=True)

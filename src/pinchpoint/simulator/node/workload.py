@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import inf, log
 from random import Random
 
-from pinchpoint.simulator.request import Request
+from pinchpoint.simulator.engine.request import Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

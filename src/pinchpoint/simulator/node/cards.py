@@ -7,7 +7,7 @@ from random import Random
 from uuid import UUID
 
 from pinchpoint.physics import Gpu
-from pinchpoint.simulator.engine import Work
+from pinchpoint.simulator.engine.loop import Work
 from pinchpoint.snapshot import GpuReading, ThrottleReason
 
 _REPORTED = (

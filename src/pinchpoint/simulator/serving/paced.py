@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import structlog
 
-from pinchpoint.simulator.machine import SimulatedMachine
+from pinchpoint.simulator.node.machine import SimulatedMachine
 from pinchpoint.simulator.scenarios import SCENARIOS
-from pinchpoint.simulator.server import EngineServer
+from pinchpoint.simulator.serving.server import EngineServer
 from pinchpoint.snapshot import Absence, EngineTarget, GpuReading, HostReading, NvmlCalls, PeerLink, SourceReport
 
 log = structlog.get_logger(__name__)

@@ -7,8 +7,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from pinchpoint.simulator.exposition import render
-from pinchpoint.simulator.machine import SimulatedMachine
+from pinchpoint.simulator.node.machine import SimulatedMachine
+from pinchpoint.simulator.serving.exposition import render
 from pinchpoint.snapshot import GpuReading, HostReading, Slo
 
 _UNIX_EPOCH = 1_800_000_000.0  # a fixed date: the same seed gives the same files

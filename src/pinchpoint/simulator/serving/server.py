@@ -12,11 +12,11 @@ from random import Random
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from pinchpoint.simulator.chat import ChatCall, Refusal, chunk, completion, parse_chat, token_text, usage
-from pinchpoint.simulator.engine import SimulatedEngine
-from pinchpoint.simulator.exposition import CONTENT_TYPE, render
-from pinchpoint.simulator.request import Request
-from pinchpoint.simulator.workload import Lengths
+from pinchpoint.simulator.engine.loop import SimulatedEngine
+from pinchpoint.simulator.engine.request import Request
+from pinchpoint.simulator.node.workload import Lengths
+from pinchpoint.simulator.serving.chat import ChatCall, Refusal, chunk, completion, parse_chat, token_text, usage
+from pinchpoint.simulator.serving.exposition import CONTENT_TYPE, render
 
 _BODY_LIMIT_BYTES = 1 << 20
 _ANSWER = Lengths(median=200, sigma=0.6, low=8)  # where the model stops by itself

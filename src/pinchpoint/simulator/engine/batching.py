@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from pinchpoint.simulator.blocks import BlockPool
-from pinchpoint.simulator.request import Request
-from pinchpoint.simulator.spec import EngineSpec
+from pinchpoint.simulator.engine.blocks import BlockPool
+from pinchpoint.simulator.engine.request import Request
+from pinchpoint.simulator.engine.spec import EngineSpec
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pinchpoint.simulator.spec import EngineSpec
+from pinchpoint.simulator.engine.spec import EngineSpec
 
 _WORDS = (" the", " cache", " holds", " every", " token", " until", " its", " request", " is", " done", " and", " then")
 _TEMPLATE_TOKENS = 8  # what a chat template adds

@@ -7,7 +7,7 @@ import threading
 
 import structlog
 
-from pinchpoint.simulator.node import SimulatedNode
+from pinchpoint.simulator.serving.paced import SimulatedNode
 
 log = structlog.get_logger(__name__)
 

@@ -1,0 +1,1 @@
+"""The simulated engines behind real HTTP, paced by the wall clock."""
