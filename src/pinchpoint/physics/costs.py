@@ -10,13 +10,16 @@ from pinchpoint.physics.models import ModelShape
 
 
 def dense_flops(shape: ModelShape, tokens: float) -> float:
-    """FLOPs of all matrix products with weights for ``tokens`` tokens, over all ranks: 2 × parameters × tokens."""
-    return 2.0 * shape.parameters * tokens
+    """FLOPs of all matrix products with weights for ``tokens`` tokens, over all ranks: 2 × weights × tokens.
+
+    Of a mixture of experts those that a token passes; an input embedding is looked up, not multiplied with.
+    """
+    return 2.0 * shape.computed_parameters * tokens
 
 
 def attention_flops(shape: ModelShape, pairs: float) -> float:
     """FLOPs of attention over ``pairs`` (query, key) pairs, over all ranks: QKᵀ and PV, 2 FLOPs each per element."""
-    return 4.0 * shape.layers * shape.attention_heads * shape.head_dim * pairs
+    return shape.attention_flops_per_pair * pairs
 
 
 def kv_budget_bytes(

@@ -1,4 +1,4 @@
-"""The shape of a dense transformer: what its weights and its KV cache weigh."""
+"""The shape of a transformer: what its weights, its KV cache and its state weigh, and what a token costs."""
 
 from __future__ import annotations
 
@@ -6,94 +6,124 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# Keys of architectures whose memory this arithmetic would get wrong (experts, latent attention, state-space layers).
-_FOREIGN = (
-    "num_experts",
-    "num_local_experts",
-    "n_routed_experts",
-    "kv_lora_rank",
-    "linear_num_value_heads",
-    "mamba_d_state",
-)
+from pinchpoint.physics.attention import Attention, Recurrent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experts:
+    """A mixture of experts, the same in each of ``layers`` layers: ``per_token`` of ``count`` see a token.
+
+    ``always_parameters`` a layer see every token: shared experts and the router.
+    """
+
+    layers: int
+    count: int
+    per_token: int
+    parameters: int  # of one expert; 0 is not known
+    always_parameters: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelShape:
-    """A dense decoder with multi-head or grouped-query attention and a gated MLP (Llama, Qwen2, Mistral families)."""
+    """A decoder: dense or a mixture of experts, with full attention in all of its layers or in some of them.
+
+    ``dense_parameters`` are those that every token passes, embeddings and experts apart: attention and recurrent
+    layers, dense MLPs, norms. Where ``given_parameters`` is set it is believed, as the shape may be told in part.
+    ``blocks`` add their result to the residual stream, each after an all-reduce when tensors are split over ranks.
+    """
 
     layers: int
     hidden_size: int
-    intermediate_size: int
-    attention_heads: int
-    kv_heads: int
-    head_dim: int
-    vocab_size: int
+    attention: Attention
+    attention_layers: int
+    dense_parameters: int
+    blocks: int
+    vocab_size: int = 0  # 0 is not known
     tied_embeddings: bool = False
-    attention_bias: bool = False
+    recurrent: Recurrent | None = None
+    recurrent_layers: int = 0
+    experts: Experts | None = None
+    given_parameters: float | None = None
+    given_active_parameters: float | None = None
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> ModelShape:
-        """Read the shape from a Hugging Face ``config.json``.
+        """Read the shape from a Hugging Face ``config.json``; see ``model_config.shape_of`` for what it must hold.
 
-        Raises ``ValueError`` on a missing key, and on mixture-of-experts, latent-attention and hybrid models.
+        Raises ``ValueError`` on a missing key, and on architectures whose memory this arithmetic would get wrong.
         """
-        if foreign := [key for key in _FOREIGN if config.get(key)]:
-            raise ValueError(f"not a dense attention model: config.json has {', '.join(foreign)}")
-        try:
-            heads, hidden = int(config["num_attention_heads"]), int(config["hidden_size"])
-            return cls(
-                layers=int(config["num_hidden_layers"]),
-                hidden_size=hidden,
-                intermediate_size=int(config["intermediate_size"]),
-                attention_heads=heads,
-                kv_heads=int(config.get("num_key_value_heads") or heads),
-                head_dim=int(config.get("head_dim") or hidden // heads),
-                vocab_size=int(config["vocab_size"]),
-                tied_embeddings=bool(config.get("tie_word_embeddings", False)),
-                attention_bias=bool(config.get("attention_bias", config.get("model_type") == "qwen2")),
-            )
-        except KeyError as missing:
-            raise ValueError(f"config.json lacks {missing}") from None
+        from pinchpoint.physics.model_config import shape_of
+
+        return shape_of(config)
 
     @property
-    def parameters(self) -> int:
-        """Every weight: embeddings (twice when untied), attention with its biases, gated MLP, norms."""
-        heads, kv = self.attention_heads * self.head_dim, self.kv_heads * self.head_dim
-        attention = self.hidden_size * (2 * heads + 2 * kv) + self.attention_bias * (heads + 2 * kv)
-        mlp = 3 * self.hidden_size * self.intermediate_size
+    def parameters(self) -> float:
+        """Every weight: embeddings (twice when untied), attention, MLPs, all experts, norms."""
+        if self.given_parameters is not None:
+            return self.given_parameters
+        experts = self.experts
+        of_experts = experts.layers * (experts.count * experts.parameters + experts.always_parameters) if experts else 0
         embeddings = self.vocab_size * self.hidden_size * (1 if self.tied_embeddings else 2)
-        return self.layers * (attention + mlp + 2 * self.hidden_size) + embeddings + self.hidden_size
+        return self.dense_parameters + of_experts + embeddings
+
+    @property
+    def active_parameters(self) -> float:
+        """Weights that one token passes, embeddings included: all of a dense model, chosen experts of others."""
+        if self.given_active_parameters is not None:
+            return self.given_active_parameters
+        return self._with_share(self._chosen)
+
+    @property
+    def computed_parameters(self) -> float:
+        """Active ones that are multiplied with: an input embedding of its own is looked up."""
+        return self.active_parameters - self._looked_up
+
+    @property
+    def attention_flops_per_pair(self) -> float:
+        """FLOPs of one (query, key) pair in all attention layers, over all ranks."""
+        return self.attention_layers * self.attention.flops_per_pair
 
     def weight_bytes(self, dtype_bytes: float = 2.0, tensor_parallel_size: int = 1) -> float:
-        """Weights that one rank holds and reads each step (norms, which every rank keeps, are too small to matter)."""
+        """Weights that one rank holds (norms, which every rank keeps, are too small to matter)."""
         return self.parameters * dtype_bytes / tensor_parallel_size
 
+    def weight_bytes_read(self, tokens: float, dtype_bytes: float = 2.0, tensor_parallel_size: int = 1) -> float:
+        """Weights that one rank reads in a step of ``tokens`` tokens: all that is multiplied with, of the experts those
+        that are expected to be chosen (1 - (1 - k/E)^tokens of them), of an untied input embedding next to nothing."""
+        share = 1.0 - (1.0 - self._chosen) ** max(0.0, tokens)
+        return (self._with_share(share) - self._looked_up) * dtype_bytes / tensor_parallel_size
+
     def kv_bytes_per_token(self, dtype_bytes: float = 2.0, tensor_parallel_size: int = 1) -> float:
-        """KV cache per token on one rank: layers × 2 (K and V) × KV heads × head_dim × dtype.
+        """KV cache per token on one rank, in all attention layers."""
+        return self.attention_layers * self.attention.kv_elements(tensor_parallel_size) * dtype_bytes
 
-        Fewer KV heads than ranks are replicated, so KV per rank stops falling there, as in vLLM's attention layers.
-        """
-        return self.layers * 2 * max(1, self.kv_heads // tensor_parallel_size) * self.head_dim * dtype_bytes
+    def state_bytes_per_request(self, tensor_parallel_size: int = 1) -> float:
+        """What a request holds on one rank besides, however long it is: read and written in each of its steps."""
+        if self.recurrent is None:
+            return 0.0
+        return self.recurrent_layers * self.recurrent.state_bytes(tensor_parallel_size)
 
+    @property
+    def _looked_up(self) -> float:
+        return 0.0 if self.tied_embeddings else float(self.vocab_size * self.hidden_size)
 
-# Published config.json files, the keys that matter.
-LLAMA_3_1_8B: Mapping[str, object] = {
-    "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "intermediate_size": 14336,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 128256,
-    "tie_word_embeddings": False, "torch_dtype": "bfloat16",
-}  # fmt: skip
-LLAMA_3_3_70B: Mapping[str, object] = {
-    "model_type": "llama", "num_hidden_layers": 80, "hidden_size": 8192, "intermediate_size": 28672,
-    "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 128256,
-    "tie_word_embeddings": False, "torch_dtype": "bfloat16",
-}  # fmt: skip
-QWEN_2_5_7B: Mapping[str, object] = {
-    "model_type": "qwen2", "num_hidden_layers": 28, "hidden_size": 3584, "intermediate_size": 18944,
-    "num_attention_heads": 28, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 152064,
-    "tie_word_embeddings": False, "torch_dtype": "bfloat16",
-}  # fmt: skip
-QWEN_2_5_14B: Mapping[str, object] = {
-    "model_type": "qwen2", "num_hidden_layers": 48, "hidden_size": 5120, "intermediate_size": 13824,
-    "num_attention_heads": 40, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 152064,
-    "tie_word_embeddings": False, "torch_dtype": "bfloat16",
-}  # fmt: skip
+    @property
+    def _chosen(self) -> float:
+        """Share of the experts that one token passes; of totals alone, all weights are experts."""
+        if self.experts is not None:
+            return self.experts.per_token / self.experts.count
+        return min(1.0, (self.given_active_parameters or self.parameters) / self.parameters)
+
+    def _with_share(self, share: float) -> float:
+        """Parameters with this share of the experts, of which there are as many as the active number leaves. Without
+        one and without their size, all is an expert of what is given and is neither attention nor embedding."""
+        experts, total, chosen = self.experts, self.parameters, self._chosen
+        if self.given_active_parameters is not None and chosen < 1.0:
+            of_experts = (total - self.given_active_parameters) / (1.0 - chosen)
+        elif experts is None:
+            of_experts = 0.0
+        elif experts.parameters:
+            of_experts = float(experts.layers * experts.count * experts.parameters)
+        else:
+            of_experts = max(0.0, total - self.dense_parameters - 2 * self._looked_up)
+        return total - of_experts * (1.0 - share)
