@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from pinchpoint.simulator import SCENARIOS, SimulatedNode, ThreadedNode
-from tests.simulator.small import until
+from tests.simulator.engine.small import until
 
 
 class Clock:

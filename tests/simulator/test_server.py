@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from pinchpoint.simulator import EngineServer, SimulatedEngine
-from tests.simulator.small import small_spec, until
+from tests.simulator.engine.small import small_spec, until
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 HELLO = {"model": MODEL, "messages": [{"role": "user", "content": "hello there"}], "max_tokens": 12}

@@ -77,14 +77,19 @@ class Ledger:
     def scheduled(self, batch: Batch) -> None:
         """A step was put together: prefix look-ups and preemptions happen here."""
         self.preemptions += batch.preemptions
-        for request in batch.admitted:
-            self.prefix_queries += request.prompt_tokens
-            self.prefix_hits += request.cached_tokens
+        self.prefix_queries += batch.prefix_queries
+        self.prefix_hits += batch.prefix_hits
+
+    def tokens(self, seconds: float, times: int = 1) -> None:
+        """So many requests got a token, each ``seconds`` after its last one."""
+        self.generation_tokens += times
+        self.inter_token.observe(seconds, times)
 
     def first_token(self, request: Request, now: float) -> None:
         """Prompt tokens and TTFT count when the prefill has ended, not chunk by chunk."""
         self.prompt_tokens += request.prompt_tokens
         self.cached_tokens += request.cached_tokens
+        self.generation_tokens += 1
         self.ttft.observe(now - request.arrived_at)
 
     def finished(self, request: Request, now: float) -> None:
@@ -93,7 +98,7 @@ class Ledger:
         assert request.first_token_at is not None
         self.success[request.finish_reason] += 1
         self.e2e.observe(now - request.arrived_at)
-        self.queue.observe(request.scheduled_at - request.arrived_at)
+        self.queue.observe(request.scheduled_at - request.queued_at)
         self.inference.observe(now - request.scheduled_at)
         self.prefill.observe(request.first_token_at - request.scheduled_at)
         self.decode.observe(now - request.first_token_at)

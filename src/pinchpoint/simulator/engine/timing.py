@@ -6,60 +6,88 @@ would be judged by its own answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import exp
 from random import Random
 
-from pinchpoint.physics import attention_flops, dense_flops
+from pinchpoint.physics import attention_flops, dense_flops, kv_dtype_bytes, tensor_peak_flops
 from pinchpoint.simulator.engine.batching import Batch
+from pinchpoint.simulator.engine.conditions import Conditions
 from pinchpoint.simulator.engine.spec import EngineSpec
+from pinchpoint.simulator.engine.work import StepCost
+from pinchpoint.simulator.world import Host
 
 # Below this share of its boost clock a card can no longer keep enough loads in flight to saturate its memory.
 _BANDWIDTH_KNEE = 0.8
-
-
-@dataclass(frozen=True, slots=True)
-class StepCost:
-    """One step on one rank. ``gpu_seconds`` of it a kernel is resident; the rest is host time between kernels."""
-
-    seconds: float
-    gpu_seconds: float
-    host_cpu_seconds: float
-    flops: float
-    moved_bytes: float
+_ACTIVATION_BYTES = 2.0
+# What each rank beyond two adds to the latency of an all-reduce: two hops on top of a base of six to ten of them.
+_RANK_LATENCY = 0.15
+_NOISE = 0.03  # of the logarithm
 
 
 class StepTimer:
-    """The cost of a batch on this engine's slowest card."""
+    """The cost of a batch on this engine's slowest rank."""
 
-    def __init__(self, spec: EngineSpec, random: Random) -> None:
-        self._random = random
-        self._spec, self._shape = spec, spec.shape
-        tp = spec.tensor_parallel_size
-        self._weight_bytes = self._shape.weight_bytes(tensor_parallel_size=tp)
-        self._kv_bytes = self._shape.kv_bytes_per_token(tensor_parallel_size=tp)
-        self._compute_efficiency = random.uniform(0.50, 0.62)
-        self._bandwidth_efficiency = random.uniform(0.72, 0.82)
+    def __init__(self, spec: EngineSpec, host: Host, random: Random) -> None:
+        self._random, self._spec, self._host = random, spec, host
+        # All are drawn whatever the spec: a more generous one differs from it in nothing else.
+        compute_efficiency, bandwidth_efficiency = random.uniform(0.50, 0.62), random.uniform(0.72, 0.82)
+        link_efficiency, latency_factor = random.uniform(0.60, 0.85), random.uniform(1.2, 2.2)
         self._launch_seconds = random.uniform(0.6e-3, 1.2e-3)
-        self._host_step_seconds = random.uniform(0.8e-3, 1.4e-3)
-        self._host_request_seconds = random.uniform(6e-6, 12e-6)
-        # Two all-reduces a layer: a fixed latency each, and the activations over NVLink.
-        self._comm_latency_seconds = random.uniform(8e-6, 14e-6) if tp > 1 else 0.0
-        self._comm_bytes_per_second = random.uniform(180e9, 240e9)
-        self._noise = 0.03
+        # vLLM's asynchronous scheduling, where it is on, prepares the next step while the GPU is busy with this one.
+        overlap = random.uniform(0.4, 0.9)
+        self._overlap = overlap if random.random() < 0.7 else 0.0
+        shape, tp = spec.shape, spec.tensor_parallel_size
+        self._flops_per_token, self._flops_per_pair = dense_flops(shape, 1) / tp, attention_flops(shape, 1) / tp
+        self._kv_bytes = shape.kv_bytes_per_token(kv_dtype_bytes(spec.kv_cache_dtype, spec.model_config), tp)
+        self._state_bytes = 2 * shape.state_bytes_per_request(tp)  # read and written
+        self._weight_bytes: dict[int, float] = {}  # by tokens of the step
+        self._flops_per_second = compute_efficiency * tensor_peak_flops(
+            spec.gpu, spec.quantization, spec.model_config
+        )
+        self._bytes_per_second = bandwidth_efficiency * spec.gpu.bandwidth_bytes_per_second
+        # A ring all-reduce after each block of each layer.
+        link = spec.link_peak
+        self._sent_bytes_per_token = 2 * (tp - 1) / tp * shape.blocks * shape.hidden_size * _ACTIVATION_BYTES
+        self._latency_seconds = self._seconds_per_token = 0.0
+        if link is not None:
+            ranks = 1 + _RANK_LATENCY * (tp - 2)
+            self._latency_seconds = shape.blocks * link.latency_seconds * latency_factor * ranks
+            self._seconds_per_token = self._sent_bytes_per_token / (link.bytes_per_second * link_efficiency)
+        self._over_nvlink = spec.link.startswith("NV")
 
-    def cost(self, batch: Batch, clock_ratio: float) -> StepCost:
-        """``clock_ratio`` is the SM clock of the slowest rank over its boost clock (1 = no throttling)."""
-        spec, shape, tp = self._spec, self._shape, self._spec.tensor_parallel_size
-        flops = (dense_flops(shape, batch.tokens) + attention_flops(shape, batch.attention_pairs)) / tp
-        moved = self._weight_bytes + self._kv_bytes * (batch.kv_tokens_read + batch.tokens)
-        compute = flops / (spec.gpu.bf16_flops * self._compute_efficiency * clock_ratio)
-        bandwidth = spec.gpu.bandwidth_bytes_per_second * self._bandwidth_efficiency
-        memory = moved / (bandwidth * min(1.0, clock_ratio / _BANDWIDTH_KNEE))
-        communication = 2 * shape.layers * self._comm_latency_seconds
-        if tp > 1:
-            communication += 4 * shape.layers * batch.tokens * shape.hidden_size / self._comm_bytes_per_second
-        noise = exp(self._random.gauss(0.0, self._noise))
-        gpu = (max(compute, memory) + communication + self._launch_seconds) * noise
-        host = self._host_step_seconds + self._host_request_seconds * len(batch.work)
-        return StepCost(gpu + host, gpu, host, flops, moved)
+    def cost(self, batch: Batch, conditions: Conditions) -> StepCost:
+        tokens, clock = batch.tokens, conditions.clock_ratio
+        flops = self._flops_per_token * tokens + self._flops_per_pair * batch.attention_pairs
+        moved = (
+            self._weights(tokens)
+            + self._kv_bytes * (batch.kv_tokens_read + tokens)
+            + self._state_bytes * batch.requests
+        )
+        compute = flops / (self._flops_per_second * clock)
+        memory = moved / (self._bytes_per_second * min(1.0, clock / _BANDWIDTH_KNEE))
+        noise = exp(self._random.gauss(0.0, _NOISE))
+        communication = (self._latency_seconds + self._seconds_per_token * tokens) * noise
+        gpu = (max(compute, memory) + self._launch_seconds) * noise + communication
+        host = (self._host.step_seconds + self._host.request_seconds * batch.requests) * noise
+        shown = host * conditions.host_slowdown
+        hidden = shown * self._overlap
+        sent = self._sent_bytes_per_token * tokens
+        return StepCost(
+            seconds=max(gpu, hidden) + shown - hidden,
+            gpu_seconds=gpu,
+            communication_seconds=communication,
+            host_cpu_seconds=host,
+            flops=flops,
+            moved_bytes=moved,
+            pcie_communication_bytes=0.0 if self._over_nvlink else sent,
+            nvlink_communication_bytes=sent if self._over_nvlink else 0.0,
+        )
+
+    def _weights(self, tokens: int) -> float:
+        """Of a mixture of experts the more, the more tokens there are to choose experts for."""
+        known = self._weight_bytes.get(tokens)
+        if known is None:
+            spec = self._spec
+            known = spec.shape.weight_bytes_read(tokens, spec.weight_dtype_bytes, spec.tensor_parallel_size)
+            self._weight_bytes[tokens] = known
+        return known
