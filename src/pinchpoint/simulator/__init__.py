@@ -12,12 +12,14 @@ from pinchpoint.simulator.engine.loop import SimulatedEngine
 from pinchpoint.simulator.engine.spec import EngineSpec
 from pinchpoint.simulator.node.machine import SimulatedMachine
 from pinchpoint.simulator.node.recording import write_recording
+from pinchpoint.simulator.node.service import Service, play
 from pinchpoint.simulator.node.workload import Lengths, Workload
-from pinchpoint.simulator.scenarios import SCENARIOS, Scenario
+from pinchpoint.simulator.scenarios import SCENARIOS, Scenario, world_of
 from pinchpoint.simulator.serving.exposition import render
 from pinchpoint.simulator.serving.paced import SimulatedNode
 from pinchpoint.simulator.serving.server import EngineServer
 from pinchpoint.simulator.serving.threaded import ThreadedNode
+from pinchpoint.simulator.world import World
 
 __all__ = [
     "SCENARIOS",
@@ -25,11 +27,15 @@ __all__ = [
     "EngineSpec",
     "Lengths",
     "Scenario",
+    "Service",
     "SimulatedEngine",
     "SimulatedMachine",
     "SimulatedNode",
     "ThreadedNode",
     "Workload",
+    "World",
+    "play",
     "render",
+    "world_of",
     "write_recording",
 ]

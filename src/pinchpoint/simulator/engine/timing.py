@@ -41,9 +41,7 @@ class StepTimer:
         self._kv_bytes = shape.kv_bytes_per_token(kv_dtype_bytes(spec.kv_cache_dtype, spec.model_config), tp)
         self._state_bytes = 2 * shape.state_bytes_per_request(tp)  # read and written
         self._weight_bytes: dict[int, float] = {}  # by tokens of the step
-        self._flops_per_second = compute_efficiency * tensor_peak_flops(
-            spec.gpu, spec.quantization, spec.model_config
-        )
+        self._flops_per_second = compute_efficiency * tensor_peak_flops(spec.gpu, spec.quantization, spec.model_config)
         self._bytes_per_second = bandwidth_efficiency * spec.gpu.bandwidth_bytes_per_second
         # A ring all-reduce after each block of each layer.
         link = spec.link_peak

@@ -1,63 +1,92 @@
-"""A scenario as a recording: what a node would have shown, in a folder that a replay reads."""
+"""A world as a recording: what a node would have shown, in a folder that a replay reads."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from pinchpoint.simulator.node.machine import SimulatedMachine
+from pinchpoint.simulator.node.service import Service
 from pinchpoint.simulator.serving.exposition import render
-from pinchpoint.snapshot import GpuReading, HostReading, Slo
+from pinchpoint.simulator.world import World
+from pinchpoint.snapshot import GpuReading, HostReading, ProbeReading
 
-_UNIX_EPOCH = 1_800_000_000.0  # a fixed date: the same seed gives the same files
+_UNIX_EPOCH = 1_800_000_000.0  # a fixed date: the same world gives the same files
 
 
 def write_recording(
     folder: Path,
-    scenario: str,
+    world: World,
     seconds: float = 120.0,
     step_seconds: float = 1.0,
-    seed: int = 0,
-    warmup_seconds: float = 30.0,
-) -> None:
-    """Play ``scenario`` and write the engine it happens to: ``NNN.prom``, ``meta.json``, ``gpu.jsonl``, ``host.jsonl``.
+    warm_up_seconds: float = 30.0,
+) -> Service:
+    """Play ``world`` and write down what it shows; returns it as played.
 
-    The first ``warmup_seconds`` are played but not written. Time is virtual: two minutes take well under a second.
+    The first ``warm_up_seconds`` are played but not written. Replicas are one server's engine cores or, of every second
+    seed, servers of their own in a folder each. Time is virtual: two minutes take well under a second.
     """
-    machine = SimulatedMachine(seed, scenario)
-    engine = machine.engines[machine.scenario.engine]
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "meta.json").write_text(json.dumps(_meta(machine, step_seconds), indent=1) + "\n")
+    service = Service(world)
+    apart = world.replicas > 1 and world.seed % 2 == 1
+    names = [engine.spec.name for engine in service.engines] if apart else [""]
+    for name in names:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "meta.json").write_text(json.dumps(_meta(service, step_seconds, apart=apart), indent=1) + "\n")
     steps = round(seconds / step_seconds) + 1
     digits = max(3, len(str(steps)))
-    with (folder / "gpu.jsonl").open("w") as gpus, (folder / "host.jsonl").open("w") as hosts:
+    with ExitStack() as files:
+        gpus, hosts = (files.enter_context((folder / name).open("w")) for name in ("gpu.jsonl", "host.jsonl"))
         for step in range(steps):
             t = step * step_seconds
-            machine.advance_to(warmup_seconds + t)
-            (folder / f"{step:0{digits}}.prom").write_text(render(engine, _UNIX_EPOCH))
-            readings = [_line(reading) for reading in machine.gpu_readings(t)]
-            gpus.write(json.dumps({"t": t, "gpus": readings}) + "\n")
-            hosts.write(json.dumps({"t": t, **_line(machine.host)}) + "\n")
+            service.advance_to(warm_up_seconds + t)
+            _write(gpus, t, {"gpus": [_line(reading) for reading in service.gpu_readings(t)]})
+            _write(hosts, t, _line(service.host))
+            _write_scrapes(folder, f"{step:0{digits}}.prom", service, apart=apart)
+    with (folder / "probe.jsonl").open("w") as probes:
+        for reading in service.probes():
+            if reading.at >= warm_up_seconds:
+                _write(probes, round(reading.at - warm_up_seconds, 3), _line(reading))
+    return service
 
 
-def _meta(machine: SimulatedMachine, step_seconds: float) -> dict[str, Any]:
-    spec = machine.engines[machine.scenario.engine].spec
+def _write(file: TextIO, t: float, line: dict[str, Any]) -> None:
+    file.write(json.dumps({"t": t, **line}) + "\n")
+
+
+def _write_scrapes(folder: Path, name: str, service: Service, *, apart: bool) -> None:
+    """A server that has ended shows nothing; one of several engine cores ends with the first of them."""
+    if apart:
+        for index, engine in enumerate(service.engines):
+            if index not in service.dead:
+                (folder / engine.spec.name / name).write_text(render([engine], _UNIX_EPOCH))
+    elif not service.dead:
+        (folder / name).write_text(render(service.engines, _UNIX_EPOCH))
+
+
+def _meta(service: Service, step_seconds: float, *, apart: bool) -> dict[str, Any]:
+    world = service.world
+    replicas = [{"name": engine.spec.name, "gpus": list(engine.spec.gpus)} for engine in service.engines]
     return {
         "step_seconds": step_seconds,
         "simulated": True,
-        "engine": asdict(spec.facts()),
-        "slo": asdict(Slo()),
-        "gpus": list(spec.gpus),
-        "links": [asdict(link) for link in machine.links],
-        "note": machine.scenario.story,
+        "numbered": True,
+        "engine": {name: value for name, value in asdict(service.facts()).items() if name != "origins"},
+        "slo": asdict(world.slo),
+        "gpus": list(service.cards),
+        **({"engines": replicas} if apart else {}),
+        "links": [asdict(link) for link in service.links],
+        "note": world.story,
     }
 
 
-def _line(reading: GpuReading | HostReading) -> dict[str, Any]:
+def _line(reading: GpuReading | HostReading | ProbeReading) -> dict[str, Any]:
     """Known fields only: what is missing is unknown."""
-    names = (field.name for field in fields(reading) if field.name not in ("at", "state"))
+    names: Iterable[str] = (field.name for field in fields(reading) if field.name not in ("at", "state"))
     values = {name: getattr(reading, name) for name in names}
     known = {name: value for name, value in values.items() if value not in (None, {}, (), "")}
-    return {**known, "up": 1} if isinstance(reading, GpuReading) else known
+    if isinstance(reading, GpuReading):
+        known["up"] = int(reading.up)
+    return known

@@ -6,7 +6,7 @@ gauges, ``iteration_tokens_total`` as a histogram, every finish reason at 0 from
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pinchpoint.simulator.engine.ledger import Tally
 from pinchpoint.simulator.engine.loop import SimulatedEngine
@@ -16,22 +16,36 @@ CONTENT_TYPE = "text/plain; version=1.0.0; charset=utf-8"
 _Samples = Iterable[tuple[Mapping[str, str], float]]
 
 
-def render(engine: SimulatedEngine, unix_epoch: float = 0.0) -> str:
-    """The exposition of now. ``unix_epoch`` is the Unix time of simulated second 0."""
-    started = unix_epoch + engine.started_at
-    lines = list(_process(engine, started))
-    common = {"engine": "0", "model_name": engine.spec.model}
-    for name, description, samples in _gauges(engine):
-        lines += _family(name, "gauge", description, [({**common, **labels}, value) for labels, value in samples])
-    for name, description, samples in _counters(engine):
-        shared = {"model_name": engine.spec.model} if name == "vllm:admission_rejections" else common
-        labelled = [({**shared, **labels}, value) for labels, value in samples]
+def render(engines: Sequence[SimulatedEngine], unix_epoch: float = 0.0) -> str:
+    """The exposition of now: of one server, whose data-parallel engine cores are told apart by the label ``engine``.
+
+    ``unix_epoch`` is the Unix time of simulated second 0.
+    """
+    spec, started = engines[0].spec, unix_epoch + engines[0].started_at
+    lines = list(_process(engines, started))
+    common = [{"engine": str(core), "model_name": spec.model} for core in range(len(engines))]
+    for family in zip(*(_gauges(engine) for engine in engines), strict=True):
+        name, description, _ = family[0]
+        lines += _family(name, "gauge", description, list(_labelled(family, common)))
+    for family in zip(*(_counters(engine) for engine in engines), strict=True):
+        name, description, _ = family[0]
+        of_server = name == "vllm:admission_rejections"  # counted before there is an engine core
+        labelled = list(_labelled(family[:1], [{"model_name": spec.model}]) if of_server else _labelled(family, common))
         lines += _family(f"{name}_total", "counter", description, labelled)
         lines += _family(f"{name}_created", "gauge", description, [(labels, started) for labels, _ in labelled])
-    for name, description, tally in _histograms(engine):
-        lines += _histogram(name, description, tally, common, started)
-    lines += _family("vllm:cache_config_info", "gauge", "The cache configuration.", [(_cache_config(engine), 1.0)])
+    for tallies in zip(*(_histograms(engine) for engine in engines), strict=True):
+        lines += _histogram(*tallies[0][:2], [tally for _, _, tally in tallies], common, started)
+    infos = [({**_cache_config(engine), "engine": str(core)}, 1.0) for core, engine in enumerate(engines)]
+    lines += _family("vllm:cache_config_info", "gauge", "The cache configuration.", infos)
     return "\n".join(lines) + "\n"
+
+
+def _labelled(
+    family: Sequence[tuple[str, str, _Samples]], common: Sequence[Mapping[str, str]]
+) -> Iterator[tuple[Mapping[str, str], float]]:
+    for (_, _, samples), own in zip(family, common, strict=True):
+        for labels, value in samples:
+            yield {**own, **labels}, value
 
 
 def _family(name: str, kind: str, description: str, samples: _Samples) -> Iterator[str]:
@@ -45,18 +59,21 @@ def _braces(labels: Mapping[str, str]) -> str:
     return "{" + ",".join(f'{key}="{labels[key]}"' for key in sorted(labels)) + "}" if labels else ""
 
 
-def _histogram(name: str, description: str, tally: Tally, labels: Mapping[str, str], started: float) -> Iterator[str]:
+def _histogram(
+    name: str, description: str, tallies: Sequence[Tally], common: Sequence[Mapping[str, str]], started: float
+) -> Iterator[str]:
     yield f"# HELP {name} {description}"
     yield f"# TYPE {name} histogram"
-    for bound, count in zip([*map(str, tally.bounds), "+Inf"], tally.cumulative(), strict=True):
-        yield f"{name}_bucket{_braces({**labels, 'le': bound})} {float(count)!r}"
-    yield f"{name}_count{_braces(labels)} {float(tally.count)!r}"
-    yield f"{name}_sum{_braces(labels)} {tally.sum!r}"
-    yield from _family(f"{name}_created", "gauge", description, [(labels, started)])
+    for tally, labels in zip(tallies, common, strict=True):
+        for bound, count in zip([*map(str, tally.bounds), "+Inf"], tally.cumulative(), strict=True):
+            yield f"{name}_bucket{_braces({**labels, 'le': bound})} {float(count)!r}"
+        yield f"{name}_count{_braces(labels)} {float(tally.count)!r}"
+        yield f"{name}_sum{_braces(labels)} {tally.sum!r}"
+    yield from _family(f"{name}_created", "gauge", description, [(labels, started) for labels in common])
 
 
-def _process(engine: SimulatedEngine, started: float) -> Iterator[str]:
-    cpu = engine.now - engine.started_at + engine.work().host_cpu_seconds
+def _process(engines: Sequence[SimulatedEngine], started: float) -> Iterator[str]:
+    cpu = sum(engine.now - engine.started_at + engine.work().host_cpu_seconds for engine in engines)
     python = {"implementation": "CPython", "major": "3", "minor": "12", "patchlevel": "11", "version": "3.12.11"}
     yield from _family("python_info", "gauge", "The Python the server runs on.", [(python, 1.0)])
     for name, kind, description, value in (
@@ -69,6 +86,7 @@ def _process(engine: SimulatedEngine, started: float) -> Iterator[str]:
 
 def _gauges(engine: SimulatedEngine) -> Iterator[tuple[str, str, _Samples]]:
     waiting = float(engine.waiting)
+    shown = "weights_offloaded" if engine.conditions.asleep else "awake"
     yield "vllm:num_requests_running", "Requests in the batch.", [({}, float(engine.running))]
     yield "vllm:num_requests_waiting", "Requests in the queue.", [({}, waiting)]
     yield (
@@ -79,9 +97,9 @@ def _gauges(engine: SimulatedEngine) -> Iterator[tuple[str, str, _Samples]]:
     yield (
         "vllm:engine_sleep_state",
         "Whether the engine sleeps, and how deeply.",
-        [({"sleep_state": state}, float(state == "awake")) for state in ("awake", "weights_offloaded", "discard_all")],
+        [({"sleep_state": state}, float(state == shown)) for state in ("awake", "weights_offloaded", "discard_all")],
     )
-    yield "vllm:kv_cache_usage_perc", "Share of KV blocks in use; 1 is all.", [({}, engine.batcher.pool.usage_ratio)]
+    yield "vllm:kv_cache_usage_perc", "Share of KV blocks in use; 1 is all.", [({}, engine.kv_usage_ratio)]
 
 
 def _counters(engine: SimulatedEngine) -> Iterator[tuple[str, str, _Samples]]:
@@ -145,9 +163,9 @@ def _cache_config(engine: SimulatedEngine) -> Mapping[str, str]:
     return {
         "_block_size_resolved": "True",
         "block_size": str(spec.block_size),
-        "cache_dtype": "auto",
+        "cache_dtype": spec.kv_cache_dtype,
         "effective_attention_block_size": str(spec.block_size),
-        "enable_prefix_caching": "True",
+        "enable_prefix_caching": str(spec.enable_prefix_caching),
         "engine": "0",
         "gpu_memory_utilization": str(spec.gpu_memory_utilization),
         "is_attention_free": "False",

@@ -53,7 +53,7 @@ class SimulatedGpus:
 
 
 class SimulatedNode:
-    """Two engines on two cards each, in real time.
+    """The services of the scenarios, in real time.
 
     ``scenario`` names one of ``SCENARIOS``; ``None`` lets them take turns, ``scenario_seconds`` each. ``speed`` is
     simulated seconds per second. ``clock`` is the monotonic clock that readings carry in ``at``: the caller's. Raises
@@ -97,12 +97,12 @@ class SimulatedNode:
         self._origin = self._clock()
         unix_epoch = time.time() - _WARMUP_SECONDS
         try:
-            for engine in self._machine.engines.values():
-                server = EngineServer(engine, self._advance, unix_epoch=unix_epoch)
+            for name, service in self._machine.services.items():
+                server = EngineServer(service, self._advance, unix_epoch=unix_epoch)
                 self._servers.append(server)
-                url = await server.start()
-                spec = engine.spec
-                self._targets += (EngineTarget(engine=spec.name, url=url, facts=spec.facts(), gpus=spec.gpus),)
+                url, gpus = await server.start(), tuple(service.cards)
+                slo = service.world.slo
+                self._targets += (EngineTarget(engine=name, url=url, facts=service.facts(), gpus=gpus, slo=slo),)
         except BaseException:
             await self.stop()
             raise

@@ -12,29 +12,30 @@ from random import Random
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from pinchpoint.simulator.engine.loop import SimulatedEngine
 from pinchpoint.simulator.engine.request import Request
+from pinchpoint.simulator.node.service import Service
 from pinchpoint.simulator.node.workload import Lengths
 from pinchpoint.simulator.serving.chat import ChatCall, Refusal, chunk, completion, parse_chat, token_text, usage
 from pinchpoint.simulator.serving.exposition import CONTENT_TYPE, render
 
 _BODY_LIMIT_BYTES = 1 << 20
+_HELD_BACK_SECONDS = 0.02  # how often a gateway that buffers looks whether it has all
 _ANSWER = Lengths(median=200, sigma=0.6, low=8)  # where the model stops by itself
 
 
 class EngineServer:
-    """``/metrics``, ``/v1/chat/completions``, ``/v1/models``, ``/health``, ``/version`` of one engine.
+    """``/metrics``, ``/v1/chat/completions``, ``/v1/models``, ``/health``, ``/version`` of one service.
 
-    ``advance`` plays the simulation up to the present, so that a request arrives when it arrives. With an ``api_key``,
+    Its gateway stands before the chat alone: a delay on the way in, an answer held back. ``advance`` plays the simulation up to the present, so that a request arrives when it arrives. With an ``api_key``,
     paths under ``/v1`` ask for it and the others don't, as in vLLM.
     """
 
     def __init__(
-        self, engine: SimulatedEngine, advance: Callable[[], None], *, unix_epoch: float = 0.0, api_key: str = ""
+        self, service: Service, advance: Callable[[], None], *, unix_epoch: float = 0.0, api_key: str = ""
     ) -> None:
-        self._engine, self._advance = engine, advance
+        self._service, self._advance = service, advance
         self._unix_epoch, self._api_key = unix_epoch, api_key
-        self._random = Random(engine.spec.name)  # noqa: S311 - a seeded model, no secret
+        self._random = Random(service.world.engine.name)  # noqa: S311 - a seeded model, no secret
         self._identities = itertools.count(1_000_000_000)  # apart from those of the simulated traffic
         self._runner: web.AppRunner | None = None
 
@@ -79,17 +80,17 @@ class EngineServer:
 
     async def _metrics(self, _: web.Request) -> web.Response:
         self._advance()
-        body = render(self._engine, self._unix_epoch).encode()
+        body = render(self._service.engines, self._unix_epoch).encode()
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
 
     async def _health(self, _: web.Request) -> web.Response:
         return web.Response()
 
     async def _version(self, _: web.Request) -> web.Response:
-        return web.json_response({"version": self._engine.spec.version})
+        return web.json_response({"version": self._service.world.engine.version})
 
     async def _models(self, _: web.Request) -> web.Response:
-        spec = self._engine.spec
+        spec = self._service.world.engine
         card = {
             "id": spec.model,
             "object": "model",
@@ -102,7 +103,7 @@ class EngineServer:
         return web.json_response({"object": "list", "data": [card]})
 
     async def _chat(self, http: web.Request) -> web.StreamResponse:
-        call = parse_chat(await http.read(), http.content_type, self._engine.spec)
+        call = parse_chat(await http.read(), http.content_type, self._service.world.engine)
         tokens: asyncio.Queue[None] = asyncio.Queue()
         request = self._submit(call, tokens)
         try:
@@ -110,23 +111,25 @@ class EngineServer:
         finally:
             if not request.finished:
                 self._advance()
-                self._engine.abort(request)
+                self._service.abort(request)
 
     def _submit(self, call: ChatCall, tokens: asyncio.Queue[None]) -> Request:
         self._advance()
-        room = self._engine.spec.max_model_len - call.prompt_tokens
+        if not self._service.living:
+            raise Refusal(503, "EngineDeadError", "ServiceUnavailableError")
+        room = self._service.world.engine.max_model_len - call.prompt_tokens
         most = min(call.max_tokens or room, room)
         stops_at = most if call.ignore_eos else _ANSWER.draw(self._random)
         request = Request(
             identity=next(self._identities),
-            arrived_at=self._engine.now,
+            arrived_at=self._service.now,
             prompt_tokens=call.prompt_tokens,
             output_tokens=min(most, stops_at),
             max_tokens=most,
             finish_reason="stop" if stops_at < most else "length",
             on_token=lambda _: tokens.put_nowait(None),
         )
-        self._engine.submit(request)
+        self._service.submit(request)
         return request
 
     async def _answer(
@@ -136,7 +139,7 @@ class EngineServer:
             await tokens.get()
         text = "".join(map(token_text, range(request.output_tokens)))
         used = usage(call.prompt_tokens, request.output_tokens)
-        identity, model = f"chatcmpl-{request.identity:016x}", self._engine.spec.model
+        identity, model = f"chatcmpl-{request.identity:016x}", self._service.world.engine.model
         return web.json_response(completion(identity, int(time.time()), model, text, request.finish_reason, used))
 
     async def _stream(
@@ -145,7 +148,10 @@ class EngineServer:
         """Headers at once, even when the request queues; the role chunk with the first token; then a token each."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
         await response.prepare(http)
-        head = (f"chatcmpl-{request.identity:016x}", int(time.time()), self._engine.spec.model)
+        if self._service.world.gateway.buffers:
+            while tokens.qsize() < request.output_tokens:
+                await asyncio.sleep(_HELD_BACK_SECONDS)
+        head = (f"chatcmpl-{request.identity:016x}", int(time.time()), self._service.world.engine.model)
         for position in range(request.output_tokens):
             await tokens.get()
             role = chunk(*head, {"role": "assistant", "content": ""}) if position == 0 else b""
