@@ -154,7 +154,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         ),
         _story(
             "host_starved",
-            "The container's CPU quota is too small for the engine and its workers: cards rest while they are throttled.",
+            "The container's CPU quota is too small for engine and workers: while they are stopped, the cards rest.",
             replace(CHAT, host=Host(quota_cores=1.0)),
         ),
         _story(
@@ -181,7 +181,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         _story(
             "stalled",
             "An engine hangs: its queue grows, and not a token comes out.",
-            replace(RAG, faults=(Stall(replica=0, at=0.0),)),
+            replace(RAG, faults=(Stall(replica=0, at=15.0),)),
         ),
         _story("asleep", "An engine was put to sleep.", replace(_NOBODY[_CODE], asleep=True)),
         Scenario(name="idle", story="Nobody asks anything.", service=_CHAT, worlds=_NOBODY),

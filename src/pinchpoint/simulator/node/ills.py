@@ -10,10 +10,10 @@ from pinchpoint.simulator.world import Fault, Leak, LostCard, Stall, Throttle
 
 
 class Ills:
-    """``apply`` sets what holds now. ``dead`` are the replicas whose process has ended, for good."""
+    """``apply`` sets what holds now; a leak began at ``began``. ``dead`` are the replicas whose process has ended, for good."""
 
-    def __init__(self, faults: Sequence[Fault], *, asleep: bool) -> None:
-        self._faults, self._asleep = faults, asleep
+    def __init__(self, faults: Sequence[Fault], *, asleep: bool, began: float = 0.0) -> None:
+        self._faults, self._asleep, self._began = faults, asleep, began
         self.dead: set[int] = set()
 
     def apply(self, now: float, engines: Sequence[SimulatedEngine], cards: Mapping[str, SimulatedCard]) -> None:
@@ -43,7 +43,7 @@ class Ills:
             return owners if card.lost else set()
         else:
             # It stops where the card is full: then the engine's next allocation fails, and its process ends.
-            card.neighbour_bytes = fault.begins_with_bytes + now * fault.bytes_per_second
+            card.neighbour_bytes = fault.begins_with_bytes + (now - self._began) * fault.bytes_per_second
             if card.free_bytes <= 0.0:
                 card.neighbour_bytes += card.free_bytes
                 self.dead |= owners

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 from pinchpoint.simulator.engine.request import Request
 from pinchpoint.simulator.node.client import Sent
@@ -76,16 +77,15 @@ class SimulatedProber:
 
 def _judged(sent: Sent, now: float) -> ProbeReading | None:
     """``None`` while it runs."""
-    common = {"target": TARGET, "placement": Placement.LOCAL, "at": sent.sent_at}
     connect = {"connect": _CONNECT_SECONDS}
     if sent.refused:
-        return ProbeReading(**common, outcome=ProbeOutcome.CONNECT_REFUSED, duration_seconds=_CONNECT_SECONDS)
+        return _reading(sent, ProbeOutcome.CONNECT_REFUSED, duration_seconds=_CONNECT_SECONDS)
     finished, ttft = sent.finished_at, sent.ttft_seconds
     if finished is not None and finished <= now and ttft is not None and ttft <= FIRST_TOKEN_TIMEOUT_SECONDS:
         generation = max(0.0, finished - sent.sent_at - ttft)
-        return ProbeReading(
-            **common,
-            outcome=ProbeOutcome.OK,
+        return _reading(
+            sent,
+            ProbeOutcome.OK,
             ttft_seconds=ttft,
             ttfc_seconds=ttft,
             tpot_seconds=None if sent.buffered else sent.tpot_seconds,
@@ -95,11 +95,15 @@ def _judged(sent: Sent, now: float) -> ProbeReading | None:
             completion_tokens=sent.request.output_tokens,
         )
     if now - sent.sent_at > FIRST_TOKEN_TIMEOUT_SECONDS and (ttft is None or ttft > FIRST_TOKEN_TIMEOUT_SECONDS):
-        return ProbeReading(
-            **common,
-            outcome=ProbeOutcome.FIRST_TOKEN_TIMEOUT,
+        return _reading(
+            sent,
+            ProbeOutcome.FIRST_TOKEN_TIMEOUT,
             duration_seconds=FIRST_TOKEN_TIMEOUT_SECONDS,
             phases=connect,
             unfinished_phase="first_token",
         )
     return None
+
+
+def _reading(sent: Sent, outcome: ProbeOutcome, **measured: Any) -> ProbeReading:
+    return ProbeReading(target=TARGET, placement=Placement.LOCAL, at=sent.sent_at, outcome=outcome, **measured)

@@ -122,7 +122,7 @@ class Service:
                 self.engines[sent.replica].abort(sent.request)
             self.sent = []
         self.world = world
-        self._ills = Ills(world.faults, asleep=world.asleep)
+        self._ills = Ills(world.faults, asleep=world.asleep, began=self.now)
         for card in self.cards.values():
             card.throttle, card.neighbour_bytes, card.lost = None, 0.0, False
         self._host.use(world.host)

@@ -113,12 +113,10 @@ class Traffic:
         prompt, output = workload.prompt.draw(random), workload.output.draw(random)
         shares, which = random.random() < workload.prefix_share, random.randrange(workload.prefixes)
         cut = random.random() < workload.length_share
-        shares = (
-            shares and workload.prefix_tokens > 0 and workload.prefix_tokens + prompt + before < self._max_model_len
-        )
-        prompt = min(
-            before + prompt + (workload.prefix_tokens if shares and not before else 0), self._max_model_len - 1
-        )
+        prefix = workload.prefix_tokens if shares and not before else 0
+        if prefix + prompt >= self._max_model_len:
+            prefix = 0
+        prompt = min(before + prefix + prompt, self._max_model_len - 1)
         output = min(output, self._max_model_len - prompt)
         return Request(
             identity=self._made,
@@ -127,6 +125,6 @@ class Traffic:
             output_tokens=output,
             max_tokens=output if cut else workload.output.high,
             finish_reason="length" if cut else "stop",
-            prefix=f"system prompt {which} of {workload.prefix_tokens}" if shares else None,
-            prefix_tokens=workload.prefix_tokens if shares else 0,
+            prefix=f"system prompt {which} of {prefix}" if prefix else None,
+            prefix_tokens=prefix,
         )

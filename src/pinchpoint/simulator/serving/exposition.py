@@ -34,7 +34,8 @@ def render(engines: Sequence[SimulatedEngine], unix_epoch: float = 0.0) -> str:
         lines += _family(f"{name}_total", "counter", description, labelled)
         lines += _family(f"{name}_created", "gauge", description, [(labels, started) for labels, _ in labelled])
     for tallies in zip(*(_histograms(engine) for engine in engines), strict=True):
-        lines += _histogram(*tallies[0][:2], [tally for _, _, tally in tallies], common, started)
+        name, description, _ = tallies[0]
+        lines += _histogram(name, description, [tally for _, _, tally in tallies], common, started)
     infos = [({**_cache_config(engine), "engine": str(core)}, 1.0) for core, engine in enumerate(engines)]
     lines += _family("vllm:cache_config_info", "gauge", "The cache configuration.", infos)
     return "\n".join(lines) + "\n"

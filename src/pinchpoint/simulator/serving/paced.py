@@ -77,7 +77,7 @@ class SimulatedNode:
         self._servers: list[EngineServer] = []
         self._targets: tuple[EngineTarget, ...] = ()
         self._pacer: asyncio.Task[None] | None = None
-        self.gpus = SimulatedGpus(len(self._machine.cards), self._machine.links)
+        self.gpus = SimulatedGpus(len(self._machine.gpu_readings(0.0)), self._machine.links)
         self._host = replace(self._machine.host, at=self._origin)
 
     @property

@@ -26,8 +26,9 @@ _ANSWER = Lengths(median=200, sigma=0.6, low=8)  # where the model stops by itse
 class EngineServer:
     """``/metrics``, ``/v1/chat/completions``, ``/v1/models``, ``/health``, ``/version`` of one service.
 
-    Its gateway stands before the chat alone: a delay on the way in, an answer held back. ``advance`` plays the simulation up to the present, so that a request arrives when it arrives. With an ``api_key``,
-    paths under ``/v1`` ask for it and the others don't, as in vLLM.
+    Its gateway stands before the chat alone: a delay on the way in, an answer that is held back. ``advance`` plays the
+    simulation up to the present, so that a request arrives when it arrives. With an ``api_key``, paths under ``/v1``
+    ask for it and the others don't, as in vLLM.
     """
 
     def __init__(
@@ -149,7 +150,7 @@ class EngineServer:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
         await response.prepare(http)
         if self._service.world.gateway.buffers:
-            while tokens.qsize() < request.output_tokens:
+            while tokens.qsize() < request.output_tokens:  # noqa: ASYNC110 - a queue has no event for its length
                 await asyncio.sleep(_HELD_BACK_SECONDS)
         head = (f"chatcmpl-{request.identity:016x}", int(time.time()), self._service.world.engine.model)
         for position in range(request.output_tokens):
