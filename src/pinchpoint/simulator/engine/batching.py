@@ -104,7 +104,7 @@ class Batcher:
 
     def _grow_decoders(self, batch: Batch) -> None:
         """A block for each that begins one, in order of admission, at the cost of the youngest."""
-        growing = self.decoders.growing()
+        growing = tuple(self.decoders.growing())
         if not growing or self.pool.allocate(len(growing)):
             return
         for request in sorted(growing, key=lambda each: each.admission):
