@@ -107,6 +107,15 @@ class Thresholds(BaseModel):
         description="Share (0..1) of the published bf16 peak that heavy work reaches in practice: .38 to .43 in Llama "
         "3's training on H100s (arXiv 2407.21783), .76 at the very best in prefill (Pope et al., arXiv 2211.05102).",
     )
+    flops_reached_ratio: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="Share of the dense peak that serving kernels reach: .4 in training, .76 in the best prefill.",
+    )
+    bandwidth_reached_ratio: float = Field(
+        default=0.75, gt=0, le=1, description="Share of the published bandwidth that decode reaches: .5 to .85."
+    )
     gpu_free_ratio: float = Field(
         default=0.5, ge=0, le=1, description="GPU duty below which the GPU is not what everybody waits for."
     )
