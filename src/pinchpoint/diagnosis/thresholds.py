@@ -113,6 +113,28 @@ class Thresholds(BaseModel):
         le=1,
         description="Share of the dense peak that serving kernels reach: .4 in training, .76 in the best prefill.",
     )
+    compute_share_begins: float = Field(
+        default=0.4, ge=0, le=1, description="Share of a step's time at usual efficiency that is compute; half is even."
+    )
+    compute_share_certain: float = Field(default=0.6, gt=0, le=1, description="Same; engineering choice.")
+    prompt_at_limit_begins: float = Field(
+        default=0.15,
+        ge=0,
+        le=1,
+        description="A prompt's time at peak over its observed prefill: others share the steps.",
+    )
+    prompt_at_limit_certain: float = Field(
+        default=0.35, gt=0, le=1, description="Same; kernels reach .4 to .6, the rest of it is one step's waiting."
+    )
+    bandwidth_begins: float = Field(
+        default=0.3, ge=0, le=1, description="Bytes moved over the published bandwidth; below it something else paces."
+    )
+    bandwidth_certain: float = Field(
+        default=0.6, gt=0, le=1, description="Same; decode at its limit reaches .5 to .85 (roofline priors)."
+    )
+    tpot_room_ratio: float = Field(
+        default=0.85, gt=0, le=1, description="Time between tokens over its objective from which a larger batch harms."
+    )
     bandwidth_reached_ratio: float = Field(
         default=0.75, gt=0, le=1, description="Share of the published bandwidth that decode reaches: .5 to .85."
     )
