@@ -1,10 +1,11 @@
 """What sets the pace of the engine's steps: computing, or moving bytes. Degrees (0..1), ``None`` is unknown.
 
-Two facts make one: whose time a step's is by the roofline of the actual model and cards, and how near the cards are to
-that limit. Neither being near is a host that rests between steps, slow clocks or a slow link.
+Two facts make one: whose time a step's is by the roofline of the actual model and cards, and how much of it that work
+explains at all. The rest is a host between steps, slow clocks or a slow link.
 """
 
 from pinchpoint.diagnosis.judgement import duration, fact, gathered, percent, ramp
+from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Evidence
@@ -27,40 +28,81 @@ def memory_duty(signals: Signals) -> float | None:
 
 
 def paced_by_compute(signals: Signals, thresholds: Thresholds) -> float | None:
-    """How surely steps take as long as their FLOPs; ``None`` without a roofline, or without any duty."""
-    share, duty = signals.roofline.roofline_compute_share, compute_duty(signals)
-    if share is None or duty is None:
-        return None
-    theirs = ramp(share, thresholds.compute_share_begins, thresholds.compute_share_certain)
-    return theirs * ramp(duty, thresholds.tensor_active_begins, thresholds.tensor_active_certain)
+    """How surely steps take as long as their FLOPs; ``None`` without a roofline."""
+    bound = _bound(signals, thresholds)
+    return None if bound is None else bound * _computes(signals, thresholds)
 
 
 def paced_by_memory(signals: Signals, thresholds: Thresholds) -> float | None:
-    """How surely steps take as long as their bytes; ``None`` without a measured or expected bandwidth.
-
-    Without a roofline busy tensor cores speak against it.
-    """
-    duty = memory_duty(signals)
+    """How surely steps take as long as their bytes. Without a roofline measured bandwidth says it, and busy tensor
+    cores speak against it; ``None`` without either."""
+    bound = _bound(signals, thresholds)
+    if bound is not None:
+        return bound * (1.0 - _computes(signals, thresholds))
+    duty, tensor = memory_duty(signals), signals.devices.gpu_tensor_active_ratio
     if duty is None:
         return None
-    share, tensor = signals.roofline.roofline_compute_share, signals.devices.gpu_tensor_active_ratio
-    theirs = (
-        ramp(tensor, thresholds.tensor_active_begins, thresholds.tensor_active_certain)
-        if share is None
-        else ramp(share, thresholds.compute_share_begins, thresholds.compute_share_certain)
-    )
-    return (1.0 - theirs) * ramp(duty, thresholds.bandwidth_begins, thresholds.bandwidth_certain)
+    computes = ramp(tensor, thresholds.tensor_active_begins, thresholds.tensor_active_certain)
+    return (1.0 - computes) * ramp(duty, thresholds.bandwidth_begins, thresholds.bandwidth_certain)
+
+
+def decode_is_late(signals: Signals, thresholds: Thresholds) -> float:
+    """How surely decode alone, without any prompt between, takes longer than a token may (0..1)."""
+    at_peak, objective = signals.roofline.decode_roofline_seconds, signals.slo.tpot_seconds
+    if at_peak is None or objective <= 0 or _bound(signals, thresholds) is None:
+        return 0.0
+    return ramp(at_peak / thresholds.bandwidth_reached_ratio / objective, 0.85, 1.05)
+
+
+def late_if_admitted(signals: Signals) -> float:
+    """How surely tokens would miss their objective if all who wait ran too (0..1)."""
+    return ramp(ratio(signals.roofline.inter_token_if_admitted_seconds, signals.slo.tpot_seconds), 1.0, 1.6)
+
+
+def gains_by_more_running(signals: Signals) -> float:
+    """How much a larger batch would gain before tokens are late (0..1): a tenth more requests is nothing, half is."""
+    return ramp(signals.roofline.admission_gain_ratio, 1.1, 1.6)
 
 
 def tokens_leave_no_room(signals: Signals, thresholds: Thresholds) -> float:
     """How surely more running requests would only make tokens late (0..1): they are at their objective already, or
-    would miss it by far if all who wait ran too."""
-    objective = signals.slo.tpot_seconds
-    now, then = signals.inter_token.judged_seconds, signals.roofline.inter_token_if_admitted_seconds
-    if not objective or now is None:
-        return 0.0
-    tight = ramp(now / objective, thresholds.tpot_room_ratio, 1.1)
-    return max(tight, 0.4 * ramp(None if then is None else then / objective, 1.0, 2.0))
+    would miss it if all who wait ran too."""
+    now = ratio(signals.inter_token.judged_seconds, signals.slo.tpot_seconds)
+    in_vain = 0.8 * late_if_admitted(signals) * (1.0 - gains_by_more_running(signals))
+    return max(ramp(now, thresholds.tpot_room_ratio, 1.1), in_vain)
+
+
+def computing_leaves_no_room(signals: Signals, thresholds: Thresholds) -> float:
+    """How surely more running requests would only share the FLOPs there are (0..1)."""
+    return (paced_by_compute(signals, thresholds) or 0.0) * (1.0 - gains_by_more_running(signals))
+
+
+def unseen_work(signals: Signals, thresholds: Thresholds) -> float:
+    """How surely preempted requests are computed again (0..1): steps take far longer than the tokens that count."""
+    preempted = ratio(signals.load.preemptions_per_second, signals.load.requests_started_per_second)
+    explained = signals.roofline.step_explained_ratio
+    if explained is None:
+        return ramp(preempted, 0.0, thresholds.preempted_share)
+    return ramp(preempted, 0.0, thresholds.preempted_share) * (1.0 - ramp(explained, 0.35, 0.6))
+
+
+def _bound(signals: Signals, thresholds: Thresholds) -> float | None:
+    """How surely the GPU's own work paces the steps (0..1): expected of the work, or measured, or their mean."""
+    explained, devices = signals.roofline.step_explained_ratio, signals.devices
+    if explained is None or signals.roofline.roofline_compute_share is None:
+        return None
+    if _possible(signals.roofline.memory_bandwidth_utilization_ratio) is None:
+        return None
+    tensor, dram = devices.gpu_tensor_active_ratio, devices.gpu_dram_active_ratio
+    if tensor is not None and dram is not None:
+        measured = tensor / thresholds.flops_reached_ratio + dram / thresholds.bandwidth_reached_ratio
+        explained = (min(1.0, explained) + min(1.0, measured)) / 2
+    return ramp(explained, thresholds.step_explained_begins, thresholds.step_explained_certain)
+
+
+def _computes(signals: Signals, thresholds: Thresholds) -> float:
+    share = signals.roofline.roofline_compute_share
+    return ramp(share, thresholds.compute_share_begins, thresholds.compute_share_certain)
 
 
 def more_running_harms(signals: Signals, late: float, computing: float) -> tuple[Evidence, ...]:
@@ -89,5 +131,5 @@ def more_running_harms(signals: Signals, late: float, computing: float) -> tuple
     )
 
 
-def _possible(ratio: float | None) -> float | None:
-    return ratio if ratio is not None and ratio <= _IMPOSSIBLE else None
+def _possible(duty: float | None) -> float | None:
+    return duty if duty is not None and duty <= _IMPOSSIBLE else None

@@ -27,7 +27,7 @@ class Roofline:
     """Over the window; ``None`` is unknown (no model shape, no published peaks, no step counter).
 
     Peaks are published ones, without any efficiency: real engines reach 0.5 to 0.85 of the bandwidth and 0.4 to 0.6 of
-    the dense FLOPs. Only ``roofline_compute_share`` and what is expected of requests that wait take it into account.
+    the dense FLOPs. Only shares, ``step_explained_ratio`` and what is expected of requests that wait reckon with that.
     """
 
     step_seconds: float | None = None  # time per engine step while requests run
@@ -35,11 +35,18 @@ class Roofline:
     roofline_ratio: float | None = None  # roofline over observed: 1 is as fast as this card goes
     memory_bandwidth_utilization_ratio: float | None = None  # bytes that had to be moved, of the peak
     compute_utilization_ratio: float | None = None  # FLOPs that had to be done while requests ran, of the peak
+    step_explained_ratio: float | None = (
+        None  # a step at usual efficiency over observed: the rest is not the GPU's work
+    )
+    decode_roofline_seconds: float | None = None  # a step of the running requests at peak, without any prompt
     roofline_compute_share: float | None = None  # compute over compute and memory time at peak: which one paces
     running_context_tokens: float | None = None  # of a running request
     prompt_roofline_seconds: float | None = None  # a mean prompt's computation at peak, alone on the engine's cards
     # The time between tokens if all who wait ran too, as if slots and KV cache had no limit: what is gained by them.
     inter_token_if_admitted_seconds: float | None = None
+    admission_gain_ratio: float | None = (
+        None  # requests finished, were as many let in as tokens on time allow, over now
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,7 @@ def roofline_of(
     step, context = work.step_seconds, work.context_tokens
     if machine is None or not work.steps:
         return Roofline(step_seconds=step, running_context_tokens=context)
+    grows = _grows(machine, work, thresholds)
     times = [(machine.time(each), share) for each, share in work.steps]
     at_peak = known(sum(share * time.seconds for time, share in times))
     compute = sum(share * time.compute_seconds for time, share in times)
@@ -119,11 +127,29 @@ def roofline_of(
         roofline_ratio=ratio(at_peak, step),
         memory_bandwidth_utilization_ratio=ratio(memory, step),
         compute_utilization_ratio=ratio(compute, step),
+        step_explained_ratio=ratio(sum(share * _usual(time, thresholds) for time, share in times), step),
+        decode_roofline_seconds=_decode(machine, work),
         roofline_compute_share=_compute_share(times, thresholds),
         running_context_tokens=context,
         prompt_roofline_seconds=_prompt(machine, work),
-        inter_token_if_admitted_seconds=_if_admitted(machine, work, latency, thresholds),
+        inter_token_if_admitted_seconds=_if_admitted(work, latency, grows),
+        admission_gain_ratio=_admission_gain(work, latency, grows, readings[-1].slo.tpot_seconds),
     )
+
+
+def _usual(time: StepTime, thresholds: Thresholds) -> float:
+    """A step at the efficiency that real kernels reach."""
+    return max(
+        time.compute_seconds / thresholds.flops_reached_ratio, time.memory_seconds / thresholds.bandwidth_reached_ratio
+    )
+
+
+def _decode(machine: Machine, work: Work) -> float | None:
+    if not work.running:
+        return None
+    read = work.running * (work.context_tokens or 0.0)
+    decode = StepWork(tokens=work.running, requests=work.running, attention_pairs=read, kv_tokens_read=read)
+    return known(machine.time(decode).seconds)
 
 
 def _compute_share(times: Sequence[tuple[StepTime, float]], thresholds: Thresholds) -> float | None:
@@ -147,26 +173,41 @@ def _prompt(machine: Machine, work: Work) -> float | None:
     return machine.time(StepWork(tokens=tokens, requests=1, attention_pairs=pairs)).compute_seconds
 
 
-def _if_admitted(machine: Machine, work: Work, latency: Latency, thresholds: Thresholds) -> float | None:
-    """What each more request adds to a step is its share of KV reads and of prompts to compute.
-
-    With the part w of a step that grows in proportion to the running requests, x times as many of them make a step
-    1 - w + w x long. x is all who run and wait over those who run; where the queue grows, at most what is needed to
-    keep up with r times the requests that start now: x / (1 - w + w x) = r.
-    """
-    now, step, running, waiting = latency.inter_token_mean_seconds, work.step_seconds, work.running, work.waiting
-    if now is None or not step or not running or waiting is None or not work.steps:
+def _grows(machine: Machine, work: Work, thresholds: Thresholds) -> float | None:
+    """The part of a step that grows in proportion to the running requests: their KV reads, and prompts to compute."""
+    if not work.step_seconds:
         return None
-    grows = 0.0
+    shape, tp, grows = machine.shape, machine.tensor_parallel_size, 0.0
     for each, share in work.steps:
         prompts = max(0.0, each.tokens - (work.decode_tokens or 0.0))
         computed = machine.time(StepWork(tokens=prompts)).compute_seconds if prompts else 0.0
-        kv = machine.shape.kv_bytes_per_token(machine.kv_bytes, machine.tensor_parallel_size) * each.kv_tokens_read
-        kv += machine.shape.state_bytes_per_request(machine.tensor_parallel_size) * 2 * each.requests
-        read = kv / machine.gpu.bandwidth_bytes_per_second
-        grows += share * max(computed / thresholds.flops_reached_ratio, read / thresholds.bandwidth_reached_ratio, 0.0)
-    w = min(1.0, grows / step)
-    x = (running + waiting) / running
-    if work.demand_ratio is not None and work.demand_ratio > 1.0 and w * work.demand_ratio < 1.0:
-        x = min(x, max(1.0, work.demand_ratio * (1.0 - w) / (1.0 - w * work.demand_ratio)))
-    return known(now * (1.0 - w + w * x))
+        read = shape.kv_bytes_per_token(machine.kv_bytes, tp) * each.kv_tokens_read
+        read += shape.state_bytes_per_request(tp) * 2 * each.requests
+        reading = read / machine.gpu.bandwidth_bytes_per_second
+        grows += share * max(computed / thresholds.flops_reached_ratio, reading / thresholds.bandwidth_reached_ratio)
+    return known(min(1.0, grows / work.step_seconds))
+
+
+def _if_admitted(work: Work, latency: Latency, grows: float | None) -> float | None:
+    """With the part w of a step that grows, x times as many running requests make a step 1 - w + w x long.
+
+    x is all who run and wait over those who run; where the queue grows, at most what is needed to keep up with r times
+    the requests that start now: x / (1 - w + w x) = r.
+    """
+    now, running, waiting = latency.inter_token_mean_seconds, work.running, work.waiting
+    if now is None or grows is None or not running or waiting is None:
+        return None
+    x, r = (running + waiting) / running, work.demand_ratio
+    if r is not None and r > 1.0 and grows * r < 1.0:
+        x = min(x, max(1.0, r * (1.0 - grows) / (1.0 - grows * r)))
+    return known(now * (1.0 - grows + grows * x))
+
+
+def _admission_gain(work: Work, latency: Latency, grows: float | None, objective: float) -> float | None:
+    """The same until tokens are just on time: 1 - w + w x = objective / now; x over that is what is gained."""
+    now = latency.inter_token_mean_seconds
+    if not now or grows is None or not work.running or work.waiting is None:
+        return None
+    room, everybody = max(1.0, objective / now), (work.running + work.waiting) / work.running
+    x = min(everybody, 1.0 + (room - 1.0) / grows) if grows > 0 else everybody
+    return known(x / (1.0 - grows + grows * x))

@@ -65,6 +65,10 @@ class Thresholds(BaseModel):
         default=0.05, gt=0, description="Preemptions per second that hurt for certain (vllmstat warns at .05)."
     )
 
+    preempted_share: float = Field(
+        default=0.1, gt=0, description="Preemptions over started requests that hurt for certain; engineering choice."
+    )
+
     # Scheduler
     slots_full_ratio: float = Field(
         default=0.95, gt=0, le=1, description="Running over max_num_seqs that counts as full: a slot refills next step."
@@ -112,6 +116,14 @@ class Thresholds(BaseModel):
         gt=0,
         le=1,
         description="Share of the dense peak that serving kernels reach: .4 in training, .76 in the best prefill.",
+    )
+    step_explained_begins: float = Field(
+        default=0.45,
+        ge=0,
+        description="A step at usual efficiency over observed: the GPU's work; below half something else takes longer.",
+    )
+    step_explained_certain: float = Field(
+        default=0.75, gt=0, description="Same; launches and host take some of a step."
     )
     compute_share_begins: float = Field(
         default=0.4, ge=0, le=1, description="Share of a step's time at usual efficiency that is compute; half is even."

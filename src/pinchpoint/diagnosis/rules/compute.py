@@ -19,7 +19,7 @@ Advice: cache prefixes, tune the token budget, FP8, then another replica.
 from dataclasses import replace
 
 from pinchpoint.diagnosis.judgement import Judgement, duration, fact, gathered, missing_of, percent, ramp
-from pinchpoint.diagnosis.pace import compute_duty, paced_by_compute
+from pinchpoint.diagnosis.pace import compute_duty, decode_is_late, gains_by_more_running, paced_by_compute, unseen_work
 from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import Strain, strain_of
@@ -51,10 +51,12 @@ def compute(signals: Signals, thresholds: Thresholds) -> Judgement:
     suffering = max(strain.first_token, float(strain.inter_token is not None))
     paced = paced_by_compute(signals, thresholds)
     less, against = _against(signals, thresholds, paced or 0.0)
+    # Where decode alone is late, no faster prompt makes it early.
+    decode = decode_is_late(signals, thresholds) if strain.inter_token and not strain.first_token else 0.0
     computing = _computing(signals, thresholds) if paced is None else paced
     return Judgement(
         bottleneck=Bottleneck.COMPUTE,
-        score=max(suffering * computing * less, _one_prompt(signals, strain, thresholds)),
+        score=max(suffering * computing * less, _one_prompt(signals, strain, thresholds)) * (1.0 - 0.8 * decode),
         why=f"computing prompts fills the engine's steps: {_harm(strain)}",
         evidence=strain.evidence + _evidence(signals, thresholds),
         contradicted_by=against,
@@ -115,7 +117,7 @@ def _against(signals: Signals, thresholds: Thresholds, paced: float) -> tuple[fl
     util = devices.gpu_utilization_ratio
     free = util is not None and util < thresholds.gpu_free_ratio
     # Of requests that are preempted the computing is done twice: then memory comes first.
-    paced = 0.0 if (load.preemptions_per_second or 0.0) >= thresholds.preemptions_per_second else paced
+    paced *= (1.0 - unseen_work(signals, thresholds)) * (1.0 - gains_by_more_running(signals))
     less = (
         (1.0 - 0.7 * held * (1.0 - paced))
         * (1.0 - 0.5 * slots * (1.0 - paced))

@@ -2,18 +2,26 @@
 
 Claims: tokens are late, or requests queue that could only run at the cost of late tokens, because each step reads the
 weights and the KV cache of all running requests, and the memory does not read faster.
-Decides: the mean time between tokens misses its objective (or would, if all who wait ran); bytes moved reach half of
-the published bandwidth and more, measured (DRAM active) or expected from model, contexts and step time; and the steps'
-time is the memory's, not the tensor cores' (roofline of the actual shapes; Williams et al. 2009). Real decode reaches
-0.5 to 0.85 of the bandwidth, and stays bound by it at large batches (arXiv 2503.08311).
-Certain: the batch's roofline alone exceeds the objective. Then this is as fast as this card goes.
+Decides: the mean time between tokens misses its objective (or would, if all who wait ran), and steps take as long as
+their bytes: at the usual 0.75 of the published bandwidth these explain most of the observed step, and they take longer
+than the step's FLOPs (roofline of the actual shapes; Williams et al. 2009). Real decode reaches 0.5 to 0.85 of the
+bandwidth, and stays bound by it at large batches (arXiv 2503.08311). Without model or card measured DRAM activity says
+it.
+Certain: decode of the running requests, without any prompt between, takes longer than a token may. Then this is as fast
+as this card goes, whatever else the steps hold.
 Contradicted by: steps whose time is compute, tensor cores at work, no progress. NVML's memory-controller utilisation
 is a share of time and supports nothing.
 Fallback: with one of model, card and DRAM activity the others are done without; without all it abstains.
 """
 
-from pinchpoint.diagnosis.judgement import Judgement, duration, fact, gathered, missing_of, percent, ramp
-from pinchpoint.diagnosis.pace import memory_duty, paced_by_memory
+from pinchpoint.diagnosis.judgement import Judgement, duration, fact, gathered, missing_of, percent
+from pinchpoint.diagnosis.pace import (
+    decode_is_late,
+    gains_by_more_running,
+    late_if_admitted,
+    memory_duty,
+    paced_by_memory,
+)
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import Strain, strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
@@ -36,13 +44,13 @@ def memory_bandwidth(signals: Signals, thresholds: Thresholds) -> Judgement:
     paced = paced_by_memory(signals, thresholds)
     if paced is None or signals.latency.inter_token_mean_seconds is None:
         return Judgement(bottleneck=Bottleneck.MEMORY_BANDWIDTH, score=None, missing=missing)
-    best = _beyond_the_objective(signals, thresholds)
-    score = _suffering(signals, strain) * max(paced, best) * (0.0 if signals.load.moved is False else 1.0)
+    best = decode_is_late(signals, thresholds) if strain.inter_token else 0.0
+    score = max(_suffering(signals, strain) * paced, 0.95 * best) * (0.0 if signals.load.moved is False else 1.0)
     share = roofline.roofline_compute_share
     return Judgement(
         bottleneck=Bottleneck.MEMORY_BANDWIDTH,
         score=score if signals.devices.gpu_dram_active_ratio is not None else 0.95 * score,
-        why=_why(strain, at_the_limit=best > 0.5),
+        why=_why(strain, at_the_limit=_beyond_the_objective(signals)),
         evidence=(*_evidence(signals, thresholds), *strain.evidence),
         contradicted_by=gathered(
             fact(
@@ -60,18 +68,13 @@ def memory_bandwidth(signals: Signals, thresholds: Thresholds) -> Judgement:
 
 def _suffering(signals: Signals, strain: Strain) -> float:
     """Late tokens, or a queue that can't be admitted without making them late."""
-    then = signals.roofline.inter_token_if_admitted_seconds
-    at_their_cost = ramp(None if then is None else then / signals.slo.tpot_seconds, 1.0, 2.0)
-    return max(float(strain.inter_token is not None), 0.6 * strain.queue * at_their_cost)
+    at_their_cost = late_if_admitted(signals) * (1.0 - 0.6 * gains_by_more_running(signals))
+    return max(float(strain.inter_token is not None), 0.9 * strain.queue * at_their_cost)
 
 
-def _beyond_the_objective(signals: Signals, thresholds: Thresholds) -> float:
-    """How surely the bytes alone take longer than a token may, even at peak."""
-    roofline = signals.roofline
-    share, at_peak = roofline.roofline_compute_share, roofline.roofline_step_seconds
-    if share is None or at_peak is None or share > thresholds.compute_share_begins:
-        return 0.0
-    return ramp(at_peak / signals.slo.tpot_seconds, 0.8, 1.0)
+def _beyond_the_objective(signals: Signals) -> bool:
+    """Whether the bytes alone take longer than a token may, even at peak."""
+    return (signals.roofline.decode_roofline_seconds or 0.0) > signals.slo.tpot_seconds
 
 
 def _why(strain: Strain, *, at_the_limit: bool) -> str:

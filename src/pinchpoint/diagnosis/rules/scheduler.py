@@ -12,7 +12,12 @@ waiting is unknown. Advice: raise the limit that is full.
 """
 
 from pinchpoint.diagnosis.judgement import Judgement, count, fact, gathered, missing_of, percent, ramp
-from pinchpoint.diagnosis.pace import more_running_harms, paced_by_compute, tokens_leave_no_room
+from pinchpoint.diagnosis.pace import (
+    computing_leaves_no_room,
+    more_running_harms,
+    paced_by_compute,
+    tokens_leave_no_room,
+)
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
@@ -95,12 +100,13 @@ def _room(signals: Signals, thresholds: Thresholds) -> tuple[float, tuple[Eviden
     tensor = fact(
         "gpu_tensor_active_ratio", signals.devices.gpu_tensor_active_ratio, "tensor cores {value} busy", percent
     )
-    computing, late = paced_by_compute(signals, thresholds), tokens_leave_no_room(signals, thresholds)
-    if computing is None and tensor is not None and (tensor.value or 0) >= thresholds.tensor_active_certain:
+    computing, late = computing_leaves_no_room(signals, thresholds), tokens_leave_no_room(signals, thresholds)
+    unknown = paced_by_compute(signals, thresholds) is None
+    if unknown and tensor is not None and (tensor.value or 0) >= thresholds.tensor_active_certain:
         room *= 0.6
         against.append(tensor)
-    room *= (1.0 - 0.7 * (computing or 0.0)) * (1.0 - 0.6 * late)
-    return room, (*against, *more_running_harms(signals, late, computing or 0.0))
+    room *= (1.0 - 0.7 * computing) * (1.0 - 0.6 * late)
+    return room, (*against, *more_running_harms(signals, late, computing))
 
 
 def _why(signals: Signals, *, full_slots: bool) -> str:
