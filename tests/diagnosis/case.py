@@ -62,6 +62,7 @@ HISTOGRAMS = (
     "iteration_tokens",
     "request_prompt_tokens",
     "request_generation_tokens",
+    "tpot_seconds",
 )
 
 

@@ -126,7 +126,18 @@ def test_the_longer_the_queue_the_later_the_tokens_if_all_ran():
 
     assert then(0) == pytest.approx(1 / 80, rel=0.01)
     kv = 50 * 2000 * KV_SECONDS / 0.75  # what 50 more add to a step, at usual efficiency
-    assert then(50) == pytest.approx(1 / 80 + kv, rel=0.02)
+    host = (1 / 80 - WEIGHTS_SECONDS / 0.75 - kv) / 2  # and half of what is no work of the GPU
+    assert then(50) == pytest.approx(1 / 80 + kv + host, rel=0.02)
+
+
+def test_a_larger_batch_gains_little_where_most_of_a_step_grows_with_it():
+    def gain(context: float, steps: float) -> float:
+        slots = signals(lambda second: [replica(second, 50, context, steps=steps, waiting=200)])
+        return slots.roofline.admission_gain_ratio
+
+    assert gain(context=200, steps=110) > 2.0  # mostly weights, 9 ms of 50 allowed
+    assert gain(context=7000, steps=33) < 1.2  # mostly KV cache, and 30 ms of 50 gone
+    assert gain(context=7000, steps=19) < 1.05  # and late already
 
 
 def test_half_of_the_steps_full_of_prompts_are_half_memory_half_compute():

@@ -174,7 +174,8 @@ def _prompt(machine: Machine, work: Work) -> float | None:
 
 
 def _grows(machine: Machine, work: Work, thresholds: Thresholds) -> float | None:
-    """The part of a step that grows in proportion to the running requests: their KV reads, and prompts to compute."""
+    """The part of a step that grows in proportion to the running requests: their KV reads, prompts to compute, and half
+    of what the GPU's work doesn't explain, for a host has work for each request too."""
     if not work.step_seconds:
         return None
     shape, tp, grows = machine.shape, machine.tensor_parallel_size, 0.0
@@ -185,7 +186,9 @@ def _grows(machine: Machine, work: Work, thresholds: Thresholds) -> float | None
         read += shape.state_bytes_per_request(tp) * 2 * each.requests
         reading = read / machine.gpu.bandwidth_bytes_per_second
         grows += share * max(computed / thresholds.flops_reached_ratio, reading / thresholds.bandwidth_reached_ratio)
-    return known(min(1.0, grows / work.step_seconds))
+    explained = sum(share * _usual(machine.time(each), thresholds) for each, share in work.steps)
+    rest = max(0.0, work.step_seconds - explained) / 2
+    return known(min(1.0, (grows + rest) / work.step_seconds))
 
 
 def _if_admitted(work: Work, latency: Latency, grows: float | None) -> float | None:

@@ -76,11 +76,12 @@ class Signals:
 
     @property
     def inter_token(self) -> Objective:
-        """The mean is judged: that is what TPOT is, and a stream is read at its mean pace."""
+        """A mean is judged, of all tokens or of each request: that is what TPOT is, and how a stream is read."""
         latency = self.latency
         return Objective(
             slo_seconds=self.slo.tpot_seconds,
-            judged_seconds=latency.inter_token_mean_seconds,
+            judged_seconds=latency.tpot_judged_seconds,
+            judged_by=latency.tpot_judged_by,
             p50=latency.inter_token_p50_seconds,
             p95=latency.inter_token_p95_seconds,
         )

@@ -47,7 +47,12 @@ class Thresholds(BaseModel):
         default=0.5, gt=0, description="Expected wait in the queue, as a share of the TTFT objective, that hurts."
     )
     ttft_p95_observations: int = Field(
-        default=20, ge=1, description="First tokens from which p95 is judged; below it the mean, as p95 would be one."
+        default=20, ge=1, description="First tokens from which p95 is judged; below it a lower quantile: all but one."
+    )
+    ttft_quantile_observations: int = Field(
+        default=6,
+        ge=2,
+        description="First tokens below which the mean is judged, as any quantile would be one of them.",
     )
 
     # KV cache
