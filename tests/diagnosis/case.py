@@ -2,6 +2,7 @@
 
 A series is ``VALUE[xTIMES] …``, one value a scrape, the last one repeated to the end; ``_`` is unknown, a word a fact.
 What ends in ``_total`` is a counter: its values are increments. A histogram's value is ``SECONDS*OBSERVATIONS``.
+A fact ``model_config`` may be the name of a published one.
 A probe of ``targets`` takes ``duration_seconds`` from each of ``at`` on; in its series of TTFTs ``timeout`` is one that
 got none.
 """
@@ -15,6 +16,7 @@ from typing import Any
 import yaml
 
 from pinchpoint.diagnosis import Bottleneck
+from pinchpoint.physics import CONFIGS
 from pinchpoint.snapshot import (
     Absence,
     EngineFacts,
@@ -52,7 +54,16 @@ BOUNDS = (
     4096.0,
     float("inf"),
 )
-HISTOGRAMS = ("ttft_seconds", "inter_token_seconds", "queue_seconds", "prefill_seconds", "iteration_tokens")
+HISTOGRAMS = (
+    "ttft_seconds",
+    "inter_token_seconds",
+    "queue_seconds",
+    "prefill_seconds",
+    "iteration_tokens",
+    "request_prompt_tokens",
+    "request_generation_tokens",
+    "tpot_seconds",
+)
 
 
 @dataclass(frozen=True)
@@ -125,7 +136,7 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
             engine="chat",
             at=at,
             replicas=tuple(_replica(name, columns, step) for name, columns in replicas.items()),
-            facts=EngineFacts(**raw.get("facts", {})),
+            facts=_facts(raw.get("facts", {})),
             slo=Slo(**raw.get("slo", {})),
             gpus=tuple(raw.get("gpus_of_engine", ())),
             epoch=str(step >= restart),
@@ -143,6 +154,12 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
             ),
             comparisons=compared((_ended(target, at) for target in targets), at),
         )
+
+
+def _facts(raw: dict[str, Any]) -> EngineFacts:
+    """``model_config`` may be the name of a published one."""
+    config = raw.get("model_config", {})
+    return EngineFacts(**raw | {"model_config": CONFIGS[config] if isinstance(config, str) else config})
 
 
 def _target(name: str, raw: dict[str, Any]) -> list[ProbeReading]:

@@ -25,7 +25,9 @@ class Latency:
     ttft_p95_seconds: Quantile | None = None
     ttft_judged_seconds: float | None = None
     ttft_judged_by: str = "mean"  # p95, or the mean of few
-    inter_token_mean_seconds: float | None = None  # what the objective is held against
+    inter_token_mean_seconds: float | None = None  # of all tokens
+    tpot_judged_seconds: float | None = None  # what the objective is held against
+    tpot_judged_by: str = "mean"  # of all tokens, or of the requests where theirs is longer
     inter_token_p50_seconds: Quantile | None = None
     inter_token_p95_seconds: Quantile | None = None
     inter_token_p99_seconds: Quantile | None = None
@@ -45,16 +47,14 @@ def latency_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Lat
     """Latencies of one engine from the scrapes of one epoch, oldest first."""
     every = histories(readings)
     newer = histories(readings[len(readings) // 2 :])
-    parts = (observed(part, lambda replica: replica.ttft_seconds) for part in (every, newer))
-    judged = min(
-        (found for part in parts if (found := _judged(part, thresholds)) is not None),
-        key=lambda found: found.seconds,
-        default=None,
-    )
+    whole, half = (observed(part, lambda replica: replica.ttft_seconds) for part in (every, newer))
+    judged = _better(_judged(whole, thresholds), _judged(half, thresholds))
     ttft = judged.of if judged else None
     inter_token = observed(every, lambda replica: replica.inter_token_seconds)
     if inter_token is None:  # some engines say each request's mean alone, when it ends
         inter_token = observed(every, lambda replica: replica.tpot_seconds)
+    requests = [observed(part, lambda replica: replica.tpot_seconds) for part in (every, newer)]
+    tpot, tpot_by = _tpot(_mean(inter_token), requests, thresholds)
     queue = _mean(observed(every, lambda replica: replica.queue_seconds))
     prefill = _mean(observed(every, lambda replica: replica.prefill_seconds))
     return Latency(
@@ -65,6 +65,8 @@ def latency_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Lat
         ttft_judged_seconds=judged.seconds if judged else None,
         ttft_judged_by=judged.by if judged else "mean",
         inter_token_mean_seconds=_mean(inter_token),
+        tpot_judged_seconds=tpot,
+        tpot_judged_by=tpot_by,
         inter_token_p50_seconds=_quantile(inter_token, 0.50),
         inter_token_p95_seconds=_quantile(inter_token, 0.95),
         inter_token_p99_seconds=_quantile(inter_token, 0.99),
@@ -76,17 +78,52 @@ def latency_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Lat
     )
 
 
+def _tpot(
+    tokens: float | None, requests: Sequence[Histogram | None], thresholds: Thresholds
+) -> tuple[float | None, str]:
+    """The mean of all tokens, or what the requests say themselves where it is longer, as most tokens are of long
+    answers: the mean of their means, or the edge below which all but a few are not. Of the window or its newer half,
+    whichever is better."""
+    told = []
+    for histogram in requests:
+        q = None if histogram is None else _judged_quantile(histogram.count, thresholds)
+        if histogram is None or q is None:
+            continue
+        edge = found.at_least if (found := _quantile(histogram, q)) is not None else None
+        told.append(max((_mean(histogram) or 0.0, "mean of requests"), (edge or 0.0, f"p{100 * q:.0f} at least")))
+    best = min(told, default=None)
+    if best is None or (tokens is not None and best[0] <= tokens):
+        return tokens, "mean"
+    return best
+
+
+def _better(whole: _Judged | None, newer: _Judged | None) -> _Judged | None:
+    """A mean of few is below the p95 of the same requests, so it is no better for that."""
+    if whole is None or newer is None:
+        return whole or newer
+    comparable = newer.by != "mean" or whole.by == "mean"
+    return newer if comparable and newer.seconds < whole.seconds else whole
+
+
 def _judged(ttft: Histogram | None, thresholds: Thresholds) -> _Judged | None:
-    """The p95 of many; the mean of few, and where all but a few are in the lowest bucket, so that p95 has no number."""
+    """All but one in twenty of many, all but one or two of fewer; the mean of few, and where all but a few are in the
+    lowest bucket, so that a quantile has no number."""
     if ttft is None:
         return None
-    p95 = _quantile(ttft, 0.95) if ttft.count >= thresholds.ttft_p95_observations else None
-    if p95 is not None and p95.value is not None:
-        return _Judged(p95.value, "p95", ttft)
-    if p95 is not None and p95.at_least is not None:
-        return _Judged(p95.at_least, "p95 at least", ttft)
+    q = _judged_quantile(ttft.count, thresholds)
+    found = None if q is None else _quantile(ttft, q)
+    if q is not None and found is not None and found.value is not None:
+        return _Judged(found.value, f"p{100 * q:.0f}", ttft)
+    if q is not None and found is not None and found.at_least is not None:
+        return _Judged(found.at_least, f"p{100 * q:.0f} at least", ttft)
     mean = _mean(ttft)
     return None if mean is None else _Judged(mean, "mean", ttft)
+
+
+def _judged_quantile(count: float, thresholds: Thresholds) -> float | None:
+    if count >= thresholds.ttft_p95_observations:
+        return 0.95
+    return 1.0 - 1.5 / count if count >= thresholds.ttft_quantile_observations else None
 
 
 def _mean(histogram: Histogram | None) -> float | None:

@@ -19,11 +19,13 @@ class Memory:
         self._measured: dict[str, Measured] = {}
         self._judged: dict[str, tuple[Signals, Diagnosis]] = {}
 
-    def measured(self, engine: str, epoch: Scrapes, readings: Scrapes, thresholds: Thresholds) -> Measured:
-        """What these scrapes measure."""
+    def measured(
+        self, engine: str, epoch: Scrapes, readings: Scrapes, thresholds: Thresholds, gpu_name: str | None
+    ) -> Measured:
+        """What these scrapes measure, on cards of this name."""
         found = self._measured.get(engine)
-        if found is None or found.readings != readings or found.epoch != epoch:
-            self._measured[engine] = found = measured(engine, epoch, readings, thresholds)
+        if found is None or found.readings != readings or found.epoch != epoch or found.gpu_name != gpu_name:
+            self._measured[engine] = found = measured(engine, epoch, readings, thresholds, gpu_name)
         return found
 
     def judged(self, engine: str, signals: Signals) -> Diagnosis | None:

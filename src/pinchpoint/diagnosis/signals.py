@@ -14,12 +14,21 @@ from pinchpoint.diagnosis.load import Load, load_of
 from pinchpoint.diagnosis.plateau import inferred_max_num_seqs
 from pinchpoint.diagnosis.probed import Probed, is_unmeasured, probed_of
 from pinchpoint.diagnosis.rates import known
-from pinchpoint.diagnosis.roofline import Roofline
+from pinchpoint.diagnosis.roofline import Roofline, flops_utilization, machine_of, roofline_of
 from pinchpoint.diagnosis.spread import Spread
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Objective
-from pinchpoint.physics import ModelShape, gpu_by_name
-from pinchpoint.snapshot import Absence, EngineFacts, EngineReading, ProbeReading, Quantile, Reason, Slo, Window
+from pinchpoint.snapshot import (
+    Absence,
+    EngineFacts,
+    EngineReading,
+    ProbeReading,
+    Quantile,
+    Reason,
+    Slo,
+    Snapshot,
+    Window,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +48,7 @@ class Signals:
     valueless: bool = False  # metrics are declared and have no value yet
     own_probes: float | None = None  # synthetic requests of ours that ended within the window; None: none are sent
     own_probe_targets: float | None = None  # ways in which they are sent: each may have one more in flight
-    model_flops_utilization_ratio: float | None = None  # of the cards' dense bf16 peak, from public shapes and peaks
+    model_flops_utilization_ratio: float | None = None  # of the cards' dense peak, from public shapes and peaks
     inferred_max_num_seqs: float | None = None  # a plateau in sight, where nobody told the limit
     facts: EngineFacts = field(default_factory=EngineFacts)
     slo: Slo = field(default_factory=Slo)
@@ -67,11 +76,12 @@ class Signals:
 
     @property
     def inter_token(self) -> Objective:
-        """The mean is judged: that is what TPOT is, and a stream is read at its mean pace."""
+        """A mean is judged, of all tokens or of each request: that is what TPOT is, and how a stream is read."""
         latency = self.latency
         return Objective(
             slo_seconds=self.slo.tpot_seconds,
-            judged_seconds=latency.inter_token_mean_seconds,
+            judged_seconds=latency.tpot_judged_seconds,
+            judged_by=latency.tpot_judged_by,
             p50=latency.inter_token_p50_seconds,
             p95=latency.inter_token_p95_seconds,
         )
@@ -91,31 +101,41 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What is a function of the scrapes alone."""
+    """What is a function of the scrapes and of the cards' name alone."""
 
     epoch: tuple[EngineReading, ...]
     readings: tuple[EngineReading, ...]
+    gpu_name: str | None
     load: Load
     latency: Latency
+    roofline: Roofline
     model_flops_utilization_ratio: float | None
     inferred_max_num_seqs: float | None
     unmeasured: bool
 
 
 Scrapes = tuple[EngineReading, ...]
-Measure = Callable[[str, Scrapes, Scrapes, Thresholds], Measured]
+Measure = Callable[[str, Scrapes, Scrapes, Thresholds, str | None], Measured]
 
 
-def measured(_engine: str, epoch: Scrapes, readings: Scrapes, thresholds: Thresholds) -> Measured:
-    """Measures ``readings``, the newest scrapes of ``epoch``: all that is remembered since the last restart."""
-    load = load_of(readings, thresholds)
+def measured(
+    _engine: str, epoch: Scrapes, readings: Scrapes, thresholds: Thresholds, gpu_name: str | None = None
+) -> Measured:
+    """Measures ``readings``, the newest scrapes of ``epoch``: all that is remembered since the last restart.
+
+    ``gpu_name`` is what the engine's cards call themselves.
+    """
+    load, latency = load_of(readings, thresholds), latency_of(readings, thresholds)
     told = readings[-1].facts.max_num_seqs
+    machine = machine_of(readings[-1].facts, gpu_name)
     return Measured(
         epoch=epoch,
         readings=readings,
+        gpu_name=gpu_name,
         load=load,
-        latency=latency_of(readings, thresholds),
-        model_flops_utilization_ratio=_flops_utilization(readings[-1], load),
+        latency=latency,
+        roofline=roofline_of(machine, readings, load, latency, thresholds),
+        model_flops_utilization_ratio=flops_utilization(machine, readings[-1], load),
         # From the whole epoch: a limit does not change, and a longer look contradicts sooner.
         inferred_max_num_seqs=None if told else inferred_max_num_seqs(epoch, thresholds),
         unmeasured=is_unmeasured(readings),
@@ -140,7 +160,8 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
         age = now - every[-1].at if every else None
         return Signals(age_seconds=age, absence=latest.absence(f"engine/{engine}"), devices=devices)
     readings = _of_one_epoch(every, latest.at - thresholds.window_seconds, thresholds.min_scrapes)
-    found = measure(engine, _of_one_epoch(every, -inf, 0), readings, thresholds)
+    gpu_name = _gpu_name(latest, declared) if owner else None
+    found = measure(engine, _of_one_epoch(every, -inf, 0), readings, thresholds, gpu_name)
     probes = window.probes_of(engine)
     return Signals(
         age_seconds=now - current.at,
@@ -157,6 +178,7 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
         slo=current.slo,
         load=found.load,
         latency=found.latency,
+        roofline=found.roofline,
         devices=devices,
         probed=probed_of(window, engine, current.gpus, thresholds) if found.unmeasured else None,
         compared=compared_of(window, engine, probes, found.epoch),
@@ -182,24 +204,7 @@ def _awake(reading: EngineReading) -> bool | None:
     return any(told) if told else None
 
 
-def _flops_utilization(reading: EngineReading, load: Load) -> float | None:
-    """2 FLOPs a parameter and token (Kaplan et al. 2020) over the bf16 peak of the engine's cards."""
-    facts, prompt, generation = reading.facts, load.prompt_tokens_per_second, load.generation_tokens_per_second
-    gpu = gpu_by_name(facts.gpu_name) if facts.gpu_name else None
-    parameters = _parameters(facts)
-    if gpu is None or parameters is None or prompt is None or generation is None:
-        return None
-    cards = max(1, facts.tensor_parallel_size or 1) * max(1, len(reading.replicas))
-    return known(2.0 * parameters * (prompt + generation) / (cards * gpu.bf16_flops))
-
-
-def _parameters(facts: EngineFacts) -> float | None:
-    """Parameters that every token passes; ``None`` for a mixture of experts, where only some are active."""
-    config = facts.model_config
-    given = config.get("num_parameters")
-    try:
-        if isinstance(given, int | float) and given > 0 and not any("expert" in key for key in config):
-            return float(given)
-        return float(ModelShape.from_config(config).parameters)
-    except (ValueError, TypeError, OverflowError):  # no dense shape, none given, or one of a hundred digits
-        return None
+def _gpu_name(latest: Snapshot, declared: tuple[str, ...]) -> str | None:
+    """Of cards of two kinds nothing is said: the slower one paces an engine on both, and may not be the engine's."""
+    names = {gpu.name for gpu in latest.gpus if gpu.name and (not declared or gpu.gpu in declared)}
+    return names.pop() if len(names) == 1 else None

@@ -47,7 +47,12 @@ class Thresholds(BaseModel):
         default=0.5, gt=0, description="Expected wait in the queue, as a share of the TTFT objective, that hurts."
     )
     ttft_p95_observations: int = Field(
-        default=20, ge=1, description="First tokens from which p95 is judged; below it the mean, as p95 would be one."
+        default=20, ge=1, description="First tokens from which p95 is judged; below it a lower quantile: all but one."
+    )
+    ttft_quantile_observations: int = Field(
+        default=6,
+        ge=2,
+        description="First tokens below which the mean is judged, as any quantile would be one of them.",
     )
 
     # KV cache
@@ -63,6 +68,10 @@ class Thresholds(BaseModel):
     )
     preemptions_per_second: float = Field(
         default=0.05, gt=0, description="Preemptions per second that hurt for certain (vllmstat warns at .05)."
+    )
+
+    preempted_share: float = Field(
+        default=0.1, gt=0, description="Preemptions over started requests that hurt for certain; engineering choice."
     )
 
     # Scheduler
@@ -106,6 +115,45 @@ class Thresholds(BaseModel):
         le=1,
         description="Share (0..1) of the published bf16 peak that heavy work reaches in practice: .38 to .43 in Llama "
         "3's training on H100s (arXiv 2407.21783), .76 at the very best in prefill (Pope et al., arXiv 2211.05102).",
+    )
+    flops_reached_ratio: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="Share of the dense peak that serving kernels reach: .4 in training, .76 in the best prefill.",
+    )
+    step_explained_begins: float = Field(
+        default=0.45,
+        ge=0,
+        description="A step at usual efficiency over observed: the GPU's work; below half something else takes longer.",
+    )
+    step_explained_certain: float = Field(
+        default=0.75, gt=0, description="Same; launches and host take some of a step."
+    )
+    compute_share_begins: float = Field(
+        default=0.4, ge=0, le=1, description="Share of a step's time at usual efficiency that is compute; half is even."
+    )
+    compute_share_certain: float = Field(default=0.6, gt=0, le=1, description="Same; engineering choice.")
+    prompt_at_limit_begins: float = Field(
+        default=0.15,
+        ge=0,
+        le=1,
+        description="A prompt's time at peak over its observed prefill: others share the steps.",
+    )
+    prompt_at_limit_certain: float = Field(
+        default=0.35, gt=0, le=1, description="Same; kernels reach .4 to .6, the rest of it is one step's waiting."
+    )
+    bandwidth_begins: float = Field(
+        default=0.3, ge=0, le=1, description="Bytes moved over the published bandwidth; below it something else paces."
+    )
+    bandwidth_certain: float = Field(
+        default=0.6, gt=0, le=1, description="Same; decode at its limit reaches .5 to .85 (roofline priors)."
+    )
+    tpot_room_ratio: float = Field(
+        default=0.85, gt=0, le=1, description="Time between tokens over its objective from which a larger batch harms."
+    )
+    bandwidth_reached_ratio: float = Field(
+        default=0.75, gt=0, le=1, description="Share of the published bandwidth that decode reaches: .5 to .85."
     )
     gpu_free_ratio: float = Field(
         default=0.5, ge=0, le=1, description="GPU duty below which the GPU is not what everybody waits for."

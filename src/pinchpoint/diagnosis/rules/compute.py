@@ -1,13 +1,17 @@
 """compute: prefill is at what the tensor cores can do.
 
 Claims: first tokens (or the tokens between) are late because prompts keep the GPU computing.
-Decides: objectives missed or a queue; computed prompt tokens dominate all computed tokens; and steps that are
-compute-bound: tensor cores active where that is measured (else model FLOPs over the published peak), and many tokens.
-A step of more tokens than the card's ridge (peak FLOP/s over bandwidth, about 300 in bf16) is paced by compute.
+Decides: objectives missed or a queue; and steps that are compute-bound. Where model and card are known: their time is
+compute by the roofline of the actual steps, contexts and precision, and tensor cores are active (measured, else model
+FLOPs over the published peak). Else: computed prompt tokens dominate all computed tokens, tensor cores are active, and
+a step has more tokens than the card's ridge (peak FLOP/s over bandwidth, about 300 in bf16).
+Or, without a queue: first tokens are late, most of that is prefill, and a prompt's prefill takes not much longer than
+its FLOPs: as fast as this card goes.
 Supports: inter-token p99 over p50 of 3 and more (prefill breaks into decode; Sarathi-Serve, arXiv 2403.02310), prefill
 time above queue time. NVML utilisation supports nothing (it is a share of time), but a low one contradicts: a GPU that
 is free half of the time is not what everybody waits for.
-Contradicted by: a queue before a full KV cache or full batch slots, tensor cores at rest, low GPU utilisation.
+Contradicted by: a queue before a full KV cache or full batch slots (less where the roofline says that steps are
+compute: then the queue fills whatever there is), tensor cores at rest, low GPU utilisation.
 Fallback: without tensor activity and FLOPs, tokens per step decide, at most 0.85; without token counters it abstains.
 Advice: cache prefixes, tune the token budget, FP8, then another replica.
 """
@@ -15,6 +19,7 @@ Advice: cache prefixes, tune the token budget, FP8, then another replica.
 from dataclasses import replace
 
 from pinchpoint.diagnosis.judgement import Judgement, duration, fact, gathered, missing_of, percent, ramp
+from pinchpoint.diagnosis.pace import compute_duty, decode_is_late, gains_by_more_running, paced_by_compute, unseen_work
 from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import Strain, strain_of
@@ -40,15 +45,18 @@ def compute(signals: Signals, thresholds: Thresholds) -> Judgement:
         step_tokens=load.step_tokens,
         gpu_tensor_active_ratio=devices.gpu_tensor_active_ratio,
     )
-    if load.prefill_token_share is None or (load.step_tokens is None and _duty(signals) is None):
+    if load.prefill_token_share is None or (load.step_tokens is None and compute_duty(signals) is None):
         return Judgement(bottleneck=Bottleneck.COMPUTE, score=None, missing=missing)
     strain = strain_of(signals, thresholds)
     suffering = max(strain.first_token, float(strain.inter_token is not None))
-    prefill = ramp(load.prefill_token_share, thresholds.prefill_share_begins, thresholds.prefill_share_certain)
-    less, against = _against(signals, thresholds)
+    paced = paced_by_compute(signals, thresholds)
+    less, against = _against(signals, thresholds, paced or 0.0)
+    # Where decode alone is late, no faster prompt makes it early.
+    decode = decode_is_late(signals, thresholds) if strain.inter_token and not strain.first_token else 0.0
+    computing = _computing(signals, thresholds) if paced is None else paced
     return Judgement(
         bottleneck=Bottleneck.COMPUTE,
-        score=suffering * prefill * _computing(signals, thresholds) * less,
+        score=max(suffering * computing * less, _one_prompt(signals, strain, thresholds)) * (1.0 - 0.8 * decode),
         why=f"computing prompts fills the engine's steps: {_harm(strain)}",
         evidence=strain.evidence + _evidence(signals, thresholds),
         contradicted_by=against,
@@ -73,15 +81,25 @@ def _harm(strain: Strain) -> str:
     return "the tokens in between are late" if strain.inter_token else "requests queue"
 
 
-def _duty(signals: Signals) -> float | None:
-    """Share of the tensor peak at work: measured, else model FLOPs over the published peak."""
-    measured = signals.devices.gpu_tensor_active_ratio
-    return measured if measured is not None else signals.model_flops_utilization_ratio
+def _one_prompt(signals: Signals, strain: Strain, thresholds: Thresholds) -> float:
+    """How surely a prompt alone, without a queue, takes as long as its FLOPs (0..1)."""
+    latency = signals.latency
+    reached = ratio(signals.roofline.prompt_roofline_seconds, latency.prefill_mean_seconds)
+    if strain.ttft is None or strain.queue > 0 or (latency.prefill_time_share or 0.0) <= 0.5:
+        return 0.0
+    at_limit = ramp(reached, thresholds.prompt_at_limit_begins, thresholds.prompt_at_limit_certain)
+    of_ttft = ramp(ratio(latency.prefill_mean_seconds, signals.slo.ttft_seconds), 0.3, 0.6)
+    return 0.95 * at_limit * of_ttft
 
 
 def _computing(signals: Signals, thresholds: Thresholds) -> float:
-    """How surely compute paces the steps (0..1)."""
-    duty, steps = _duty(signals), signals.load.step_tokens
+    """How surely compute paces the steps (0..1), where no roofline is known: prompts, tensor cores, large steps."""
+    share = signals.load.prefill_token_share
+    return ramp(share, thresholds.prefill_share_begins, thresholds.prefill_share_certain) * _large(signals, thresholds)
+
+
+def _large(signals: Signals, thresholds: Thresholds) -> float:
+    duty, steps = compute_duty(signals), signals.load.step_tokens
     large = ramp(steps, thresholds.step_tokens_begins, thresholds.step_tokens_certain)
     if duty is None:
         return 0.85 * large
@@ -91,14 +109,21 @@ def _computing(signals: Signals, thresholds: Thresholds) -> float:
     return busy if steps is None else (busy + large) / 2
 
 
-def _against(signals: Signals, thresholds: Thresholds) -> tuple[float, tuple[Evidence, ...]]:
+def _against(signals: Signals, thresholds: Thresholds, paced: float) -> tuple[float, tuple[Evidence, ...]]:
     """What is left of the claim (0..1) by rivals that hold the queue, and what took it away."""
     load, devices = signals.load, signals.devices
     held = ramp(load.queue_held_by_kv_share, thresholds.kv_share_begins, thresholds.kv_share_certain)
     slots = ramp(load.queue_held_by_slots_share, thresholds.slots_share_begins, thresholds.slots_share_certain)
     util = devices.gpu_utilization_ratio
     free = util is not None and util < thresholds.gpu_free_ratio
-    less = (1.0 - 0.7 * held) * (1.0 - 0.5 * slots) * (0.2 if free else 1.0) * (0.0 if load.moved is False else 1.0)
+    # Of requests that are preempted the computing is done twice: then memory comes first.
+    paced *= (1.0 - unseen_work(signals, thresholds)) * (1.0 - gains_by_more_running(signals))
+    less = (
+        (1.0 - 0.7 * held * (1.0 - paced))
+        * (1.0 - 0.5 * slots * (1.0 - paced))
+        * (0.2 if free else 1.0)
+        * (0.0 if load.moved is False else 1.0)
+    )
     return less, gathered(
         fact("queue_held_by_kv_share", load.queue_held_by_kv_share if held else None, "KV full in {value}", percent),
         fact(
@@ -136,6 +161,19 @@ def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
             "about {value} tokens a step, compute-bound from {threshold}",
             lambda tokens: f"{tokens:,.0f}",
             thresholds.step_tokens_certain,
+        ),
+        fact(
+            "roofline_compute_share",
+            signals.roofline.roofline_compute_share,
+            "computing takes {value} of a step's time by this model and card, moving bytes the rest",
+            percent,
+            thresholds.compute_share_certain,
+        ),
+        fact(
+            "prompt_roofline_seconds",
+            signals.roofline.prompt_roofline_seconds if latency.prefill_mean_seconds is not None else None,
+            f"a prompt takes {{value}} at peak, observed {duration(latency.prefill_mean_seconds or 0.0)}",
+            duration,
         ),
         fact(
             "gpu_tensor_active_ratio",

@@ -5,8 +5,10 @@ Decides: KV usage at ``kv_full_ratio`` (or no room for one more request of the m
 replica, or preemptions. Each alone is nothing: a full cache without a queue is memory in use, and a queue before a free
 cache has another cause. The waiting that counts is for capacity, where the engine tells its reasons.
 Supports: preemption, which vLLM does only when it is out of blocks.
-Contradicted by: batch slots that are full too, without preemption (then more memory would admit nobody); counters that
-stand still (gauges freeze at their last value).
+Contradicted by: batch slots that are full too, without preemption (then more memory would admit nobody); tokens that
+are late already or would be if all who wait ran, and steps that are paced by compute (then more requests in memory
+would only share what there is; not where preempted requests are computed again, so that steps take far longer than
+their tokens); counters that stand still (gauges freeze at their last value).
 Fallback: preemptions alone, with KV usage unknown or not seen full, give at most 0.6; without either it abstains.
 Thresholds: .90 as in vllm-doctor and pping-lang, with a queue or preemption as in inferpilot; llm-d's .80 is for
 planning. Advice: fp8 KV cache, a larger share of the memory, smaller weights, then another replica. Lowering
@@ -14,6 +16,7 @@ max-model-len is not among them: it creates no blocks.
 """
 
 from pinchpoint.diagnosis.judgement import Judgement, either, fact, gathered, missing_of, percent, ramp
+from pinchpoint.diagnosis.pace import computing_leaves_no_room, more_running_harms, tokens_leave_no_room, unseen_work
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
@@ -51,6 +54,8 @@ def kv_capacity(signals: Signals, thresholds: Thresholds) -> Judgement:
     )
     if slots and not preempting and (slots.value or 0) >= thresholds.slots_share_certain:
         score, against = 0.6 * score, [slots]
+    left, useless = _more_would_help(signals, thresholds)
+    score, against = score * left, [*against, *useless]
     if load.moved is False:
         score, against = 0.0, [Evidence(signal="seconds_without_progress", text="no token counter moves")]
     return Judgement(
@@ -62,6 +67,14 @@ def kv_capacity(signals: Signals, thresholds: Thresholds) -> Judgement:
         missing=missing,
         advice=_ADVICE,
     )
+
+
+def _more_would_help(signals: Signals, thresholds: Thresholds) -> tuple[float, tuple[Evidence, ...]]:
+    """What is left of the claim (0..1) by what more requests in memory would gain, and what took it away."""
+    twice = unseen_work(signals, thresholds)
+    late = tokens_leave_no_room(signals, thresholds) * (1.0 - twice)
+    computing = computing_leaves_no_room(signals, thresholds) * (1.0 - twice)
+    return (1.0 - 0.6 * late) * (1.0 - 0.7 * computing), more_running_harms(signals, late, computing)
 
 
 def _why(signals: Signals) -> str:

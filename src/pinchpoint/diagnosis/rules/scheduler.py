@@ -4,15 +4,22 @@ Claims: batch slots (max_num_seqs) or the token budget of a step (max_num_batche
 Decides: a queue before a replica that runs max_num_seqs; or steps that fill the token budget while the GPU has room.
 Neither limit is in vLLM's /metrics. Where max_num_seqs is not given, a queue that always stands before the same number
 of running requests hints at one: *inferred*, at most 0.75.
-Contradicted by: a KV cache that is nearly full, preemption, tensor cores at work (then larger steps only take longer),
-decode that is already slower than its objective. A full budget of more than ``step_tokens_certain`` tokens is no limit
-by itself: such steps are compute-bound. Fallback: with KV usage unknown the score is capped at 0.7; it abstains when
-running or waiting is unknown. Advice: raise the limit that is full.
+Contradicted by: a KV cache that is nearly full, preemption, steps paced by compute (then larger ones only take
+longer), decode that is already slower than its objective, or would be if all who wait ran. A full budget is no limit
+where such a step's time is compute by the roofline of model and card; where these are not known, where it has more than
+``step_tokens_certain`` tokens. Fallback: with KV usage unknown the score is capped at 0.7; it abstains when running or
+waiting is unknown. Advice: raise the limit that is full.
 """
 
 from pinchpoint.diagnosis.judgement import Judgement, count, fact, gathered, missing_of, percent, ramp
+from pinchpoint.diagnosis.pace import (
+    computing_leaves_no_room,
+    more_running_harms,
+    paced_by_compute,
+    tokens_leave_no_room,
+)
 from pinchpoint.diagnosis.signals import Signals
-from pinchpoint.diagnosis.strain import Strain, strain_of
+from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
 
@@ -40,8 +47,9 @@ def scheduler(signals: Signals, thresholds: Thresholds) -> Judgement:
     if load.requests_running is None or load.requests_waiting is None:
         return Judgement(bottleneck=Bottleneck.SCHEDULER, score=None, missing=missing)
     slots, budget = _slots(signals, thresholds), _budget(signals, thresholds)
-    room, against = _room(signals, strain, thresholds)
-    score = strain.queue * max(slots, budget) * room
+    room, against = _room(signals, thresholds)
+    # A prompt that takes many small steps is late without a queue.
+    score = max(strain.queue * slots, strain.first_token * budget) * room
     if load.kv_cache_usage_ratio is None:
         score = min(score, 0.7)
     if load.moved is False:
@@ -69,11 +77,14 @@ def _slots(signals: Signals, thresholds: Thresholds) -> float:
 
 def _budget(signals: Signals, thresholds: Thresholds) -> float:
     """Full steps, as far as they are too small to be compute-bound."""
+    share = signals.roofline.roofline_compute_share
     full = ramp(signals.load.token_budget_share, thresholds.budget_share_begins, thresholds.budget_share_certain)
+    if share is not None:
+        return full * (1.0 - ramp(share, thresholds.compute_share_begins, thresholds.compute_share_certain))
     return full * (1.0 - ramp(signals.load.step_tokens, thresholds.step_tokens_begins, thresholds.step_tokens_certain))
 
 
-def _room(signals: Signals, strain: Strain, thresholds: Thresholds) -> tuple[float, tuple[Evidence, ...]]:
+def _room(signals: Signals, thresholds: Thresholds) -> tuple[float, tuple[Evidence, ...]]:
     """What is left of the claim (0..1) by the room in memory and compute, and what took it away."""
     load = signals.load
     room, against = 1.0, []
@@ -89,13 +100,13 @@ def _room(signals: Signals, strain: Strain, thresholds: Thresholds) -> tuple[flo
     tensor = fact(
         "gpu_tensor_active_ratio", signals.devices.gpu_tensor_active_ratio, "tensor cores {value} busy", percent
     )
-    if tensor is not None and (tensor.value or 0) >= thresholds.tensor_active_certain:
+    computing, late = computing_leaves_no_room(signals, thresholds), tokens_leave_no_room(signals, thresholds)
+    unknown = paced_by_compute(signals, thresholds) is None
+    if unknown and tensor is not None and (tensor.value or 0) >= thresholds.tensor_active_certain:
         room *= 0.6
         against.append(tensor)
-    if strain.inter_token is not None:
-        room *= 0.7
-        against.append(strain.inter_token)
-    return room, tuple(against)
+    room *= (1.0 - 0.7 * computing) * (1.0 - 0.6 * late)
+    return room, (*against, *more_running_harms(signals, late, computing))
 
 
 def _why(signals: Signals, *, full_slots: bool) -> str:
