@@ -2,7 +2,8 @@
 
 Claims: requests are late because CPU work stands between the GPU's steps, or before a request is even queued.
 Decides, of the steps: the GPU rests in each of them. ``host_gap_ratio`` is a step less its busy time: kernels that wait
-for a peer, throttled clocks and slow memory all count as busy, so what is left is the host. Without the GPU's word: steps that the GPU's own work explains badly, and a container that is throttled or under CPU pressure.
+for a peer, throttled clocks and slow memory all count as busy, so what is left is the host. Without the GPU's word:
+steps that the GPU's own work explains badly, and a container that is throttled or under CPU pressure.
 Decides, of requests: TTFT is missed, nothing waits in the queue, and queue and prefill together are a small part of it.
 Supports: cgroup periods in which the quota was used up, CPU pressure, fewer cores than front end, engine core and ranks
 need (vLLM's guide to CPU resources). Contradicted by: a GPU that never rests; tokens that would be late without the gap
