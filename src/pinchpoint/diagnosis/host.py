@@ -1,11 +1,27 @@
-"""Whether the host feeds the GPUs: CPU quota, pressure, cores."""
+"""Whether the host feeds the GPUs: CPU quota, pressure, cores, and the time that steps and requests spend on it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from pinchpoint.diagnosis.devices import Devices
+from pinchpoint.diagnosis.latency import Latency
+from pinchpoint.diagnosis.load import Load
+from pinchpoint.diagnosis.rates import known, mean, ratio
+from pinchpoint.diagnosis.roofline import Roofline
+from pinchpoint.snapshot import EngineReading, Snapshot
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostLoad:
-    """Means over the window; ``None`` is unknown."""
+    """Means over the window; ``None`` is unknown.
+
+    ``host_gap_ratio`` is the part of a step in which no kernel runs: what the host takes between two steps, by the
+    GPU's busy time per step. ``host_admission_seconds`` is the mean time of a request before it is queued: templates,
+    tokens, images.
+    """
 
     host_cpu_utilization_ratio: float | None = None
     host_cpu_throttled_ratio: float | None = None  # share of cgroup periods in which the quota was used up
@@ -13,3 +29,66 @@ class HostLoad:
     host_cpu_count: float | None = None
     host_engine_cpu_cores: float | None = None
     host_cpu_cores_needed: float | None = None  # at least: one a rank, one an engine core, one a front end
+    host_gap_ratio: float | None = None
+    host_admission_seconds: float | None = None
+
+
+def host_of(
+    snapshots: Sequence[Snapshot],
+    current: EngineReading,
+    load: Load,
+    latency: Latency,
+    roofline: Roofline,
+    gpus: Devices,
+) -> HostLoad:
+    """Of the engine's own host: readings of another one, where the engine answers from elsewhere, say nothing of it."""
+    gap, admission = _gap(load, roofline, gpus), _admission(load, latency)
+    needed = _cores_needed(current)
+    if not _is_here(current):
+        return HostLoad(host_gap_ratio=gap, host_admission_seconds=admission, host_cpu_cores_needed=needed)
+    readings = list({s.host.at: s.host for s in snapshots if s.host is not None}.values())
+    return HostLoad(
+        host_cpu_utilization_ratio=mean([reading.cpu_utilization_ratio for reading in readings]),
+        host_cpu_throttled_ratio=mean([reading.cpu_throttled_ratio for reading in readings]),
+        host_cpu_pressure_ratio=mean([reading.cpu_pressure_ratio for reading in readings]),
+        host_cpu_count=mean([reading.cpu_count for reading in readings]),
+        host_engine_cpu_cores=mean([reading.engine_cpu_cores for reading in readings]),
+        host_cpu_cores_needed=needed,
+        host_gap_ratio=gap,
+        host_admission_seconds=admission,
+    )
+
+
+def _is_here(reading: EngineReading) -> bool:
+    """A recording has no address, and was made where the engine runs; GPUs of this node are declared for an engine of
+    this node alone."""
+    return bool(reading.gpus) or (urlsplit(reading.url).hostname or "") in _LOOPBACK
+
+
+def _cores_needed(reading: EngineReading) -> float:
+    """Front ends, engine cores and ranks, as vLLM's guide to its CPU resources counts them."""
+    facts, cores = reading.facts, max(1, len(reading.replicas))
+    ranks = max(1, facts.tensor_parallel_size or 1) * max(1, facts.pipeline_parallel_size or 1)
+    return 1.0 + cores + cores * ranks + (1.0 if cores > 1 else 0.0)
+
+
+def _gap(load: Load, roofline: Roofline, gpus: Devices) -> float | None:
+    """1 less the GPU's busy seconds per step over a step's seconds, both while requests run.
+
+    Utilisation is a share of all time, and so are steps per second: how long there was nothing to do cancels out. Of
+    several replicas, the means of both.
+    """
+    per_second, step, busy = load.steps_per_second, roofline.step_seconds, gpus.gpu_utilization_ratio
+    replicas = load.replicas_seen or 1.0
+    if not per_second or not step or busy is None:
+        return None
+    return known(min(1.0, max(0.0, 1.0 - busy / (per_second / replicas * step))))
+
+
+def _admission(load: Load, latency: Latency) -> float | None:
+    """TTFT less queue and prefill. The two are observed when a request ends, the other at its first token: where a
+    queue lasts they are of different requests, and nothing is said."""
+    ttft, queue, prefill = latency.ttft_mean_seconds, latency.queue_mean_seconds, latency.prefill_mean_seconds
+    if ttft is None or queue is None or prefill is None or (load.queue_share or 0.0) > 0.5:
+        return None
+    return known(max(0.0, ttft - queue - prefill)) if ratio(queue, ttft) is not None else None

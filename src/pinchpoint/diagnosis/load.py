@@ -38,6 +38,7 @@ class Load:
     steps_per_second: float | None = None
     token_budget_share: float | None = None  # step_tokens over max_num_batched_tokens
     seconds_without_progress: float | None = None  # since a token counter last moved, at most the span
+    replicas_seen: float | None = None  # that made steps
     replicas_stuck: float | None = None  # that hold requests and have made no token for the tolerated time
     quiet_seconds: float | None = None  # since a request or a token was last seen, at most the span
 
@@ -106,6 +107,7 @@ def load_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Load:
         steps_per_second=ratio(step_count, span),
         token_budget_share=ratio(step_tokens, readings[-1].facts.max_num_batched_tokens),
         seconds_without_progress=still,
+        replicas_seen=_seen(every),
         replicas_stuck=_stuck(every, readings[-1], thresholds),
         quiet_seconds=_quiet(moments, still),
     )
@@ -164,6 +166,16 @@ def _seconds_without_progress(every: Histories, first: float, newest: EngineRead
     if not rises and newest.tokens_at_end and _steps not in told:
         return None  # a request may run longer than is looked back
     return newest.at - max(rises, default=first)
+
+
+def _seen(every: Histories) -> float | None:
+    """Replicas that made any step within the window."""
+    moved = [last_rise({name: history}, _step_count) is not None for name, history in every.items()]
+    return float(sum(moved)) or None
+
+
+def _step_count(replica: ReplicaReading) -> float | None:
+    return replica.iteration_tokens.count if replica.iteration_tokens else replica.steps_total
 
 
 def _stuck(every: Histories, newest: EngineReading, thresholds: Thresholds) -> float | None:

@@ -7,9 +7,9 @@ from math import inf
 from pinchpoint.diagnosis.compared import Compared, compared_of
 from pinchpoint.diagnosis.devices import Devices, devices_of
 from pinchpoint.diagnosis.growth import Growth
-from pinchpoint.diagnosis.host import HostLoad
+from pinchpoint.diagnosis.host import HostLoad, host_of
 from pinchpoint.diagnosis.latency import Latency, latency_of
-from pinchpoint.diagnosis.links import Links
+from pinchpoint.diagnosis.links import Links, links_of
 from pinchpoint.diagnosis.load import Load, load_of
 from pinchpoint.diagnosis.plateau import inferred_max_num_seqs
 from pinchpoint.diagnosis.probed import Probed, is_unmeasured, probed_of
@@ -153,7 +153,8 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
     every = window.engine(engine)
     declared = every[-1].gpus if every else ()
     owner = bool(declared) or latest.engine_names() == (engine,)
-    recent = window.last(thresholds.window_seconds).snapshots if owner else ()
+    within = window.last(thresholds.window_seconds).snapshots
+    recent = within if owner else ()
     devices = devices_of(recent, engine, declared)
     current = latest.engine(engine)
     if current is None or now - current.at > thresholds.stale_seconds:
@@ -180,6 +181,8 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
         latency=found.latency,
         roofline=found.roofline,
         devices=devices,
+        host=host_of(within, current, found.load, found.latency, found.roofline, devices),
+        links=links_of(recent, current, machine_of(current.facts, gpu_name), found.load, found.roofline, thresholds),
         probed=probed_of(window, engine, current.gpus, thresholds) if found.unmeasured else None,
         compared=compared_of(window, engine, probes, found.epoch),
     )

@@ -198,6 +198,39 @@ class Thresholds(BaseModel):
         default=0.1, ge=0, description="Seconds of TTFT outside the engine below which nobody notices them."
     )
 
+    # Host and links
+    cpu_throttled_begins: float = Field(
+        default=0.05, ge=0, le=1, description="Share of cgroup CPU periods in which the quota was used up."
+    )
+    cpu_throttled_certain: float = Field(default=0.25, gt=0, le=1, description="Same; engineering choice.")
+    cpu_pressure_begins: float = Field(
+        default=0.1, ge=0, le=1, description="PSI some: share of time in which a task waited for a CPU."
+    )
+    cpu_pressure_certain: float = Field(default=0.3, gt=0, le=1, description="Same; engineering choice.")
+    host_gap_begins: float = Field(
+        default=0.2,
+        ge=0,
+        le=1,
+        description="Part of a step in which no kernel runs; a millisecond or two of a short step is everyday.",
+    )
+    host_gap_certain: float = Field(default=0.4, gt=0, le=1, description="Same; two fifths of the GPU are lost.")
+    admission_share_begins: float = Field(
+        default=0.4, ge=0, le=1, description="Part of the mean TTFT that passes before a request is queued."
+    )
+    admission_share_certain: float = Field(default=0.7, gt=0, le=1, description="Same; engineering choice.")
+    communication_share_begins: float = Field(
+        default=0.15, ge=0, le=1, description="Part of a step that all-reduces take; over NVLink 5 to 15 % is common."
+    )
+    communication_share_certain: float = Field(default=0.35, gt=0, le=1, description="Same; engineering choice.")
+    link_reached_ratio: float = Field(
+        default=0.65, gt=0, le=1, description="Share of a link's published peak that all-reduces of a step reach."
+    )
+    pcie_traffic_bytes: float = Field(
+        default=4e9,
+        gt=0,
+        description="PCIe bytes per second, both directions, that ranks cause and prompts never do.",
+    )
+
     # Hardware
     throttle_share_begins: float = Field(
         default=0.05, ge=0, le=1, description="Share of readings with a fault throttle; one reading may be a glitch."

@@ -8,7 +8,9 @@ from pinchpoint.diagnosis.judgement import Rule
 from pinchpoint.diagnosis.rules.compute import compute
 from pinchpoint.diagnosis.rules.hardware import hardware
 from pinchpoint.diagnosis.rules.healthy import healthy
+from pinchpoint.diagnosis.rules.host_cpu import host_cpu
 from pinchpoint.diagnosis.rules.idle import idle
+from pinchpoint.diagnosis.rules.interconnect import interconnect
 from pinchpoint.diagnosis.rules.kv_capacity import kv_capacity
 from pinchpoint.diagnosis.rules.memory_bandwidth import memory_bandwidth
 from pinchpoint.diagnosis.rules.no_data import no_data
@@ -21,7 +23,17 @@ from pinchpoint.diagnosis.rules.unknown import unknown
 # What one scrape, or none, can tell. A lost card comes first: it is why the engine behind it can't be read.
 AT_ONCE: tuple[Rule, ...] = (hardware, no_data, sleeping)
 # What takes a few scrapes: gates in this order, then classes by score.
-OVER_TIME: tuple[Rule, ...] = (idle, stalled, healthy, kv_capacity, scheduler, compute, memory_bandwidth)
+OVER_TIME: tuple[Rule, ...] = (
+    idle,
+    stalled,
+    healthy,
+    kv_capacity,
+    scheduler,
+    compute,
+    memory_bandwidth,
+    host_cpu,
+    interconnect,
+)
 # The same for an engine that exposes nothing.
 BY_PROBES: tuple[Rule, ...] = (quiet, on_time, one_at_a_time, never_rests)
 
