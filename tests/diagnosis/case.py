@@ -1,9 +1,10 @@
 """Reads a labelled case: a window in the small language that promtool's tests use, and the class it must get.
 
-A series is ``VALUE[xTIMES] …``, one value a scrape, the last one repeated to the end; ``_`` is unknown, a word a fact.
+A series is ``VALUE[+STEP][xTIMES] …``, one value a scrape, the last one repeated to the end; ``_`` is unknown, a word a
+fact. Of a GPU, ``processes.4711`` is the memory of process 4711.
 What ends in ``_total`` is a counter: its values are increments. A histogram's value is ``SECONDS*OBSERVATIONS``.
 A probe of ``targets`` takes ``duration_seconds`` from each of ``at`` on; in its series of TTFTs ``timeout`` is one that
-got none.
+got none, and any other outcome stands for itself.
 """
 
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from pinchpoint.snapshot import (
     Absence,
     EngineFacts,
     EngineReading,
+    GpuProcess,
     GpuReading,
     GpuState,
     Histogram,
@@ -52,7 +54,14 @@ BOUNDS = (
     4096.0,
     float("inf"),
 )
-HISTOGRAMS = ("ttft_seconds", "inter_token_seconds", "queue_seconds", "prefill_seconds", "iteration_tokens")
+HISTOGRAMS = (
+    "ttft_seconds",
+    "inter_token_seconds",
+    "queue_seconds",
+    "prefill_seconds",
+    "e2e_seconds",
+    "iteration_tokens",
+)
 
 
 @dataclass(frozen=True)
@@ -145,14 +154,17 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
         )
 
 
+_OUTCOMES = {"timeout": ProbeOutcome.FIRST_TOKEN_TIMEOUT}
+
+
 def _target(name: str, raw: dict[str, Any]) -> list[ProbeReading]:
     """The probes of one target; all of ``raw`` but ``at`` and ``ttft_seconds`` is the same in each."""
     same = {"duration_seconds": 1.0} | raw | {"placement": Placement(raw.get("placement", "local"))}
     begun = same.pop("at")
     ttfts = _series(same.pop("ttft_seconds"), len(begun))
     return [
-        ProbeReading(target=name, at=at, **same, outcome=ProbeOutcome.FIRST_TOKEN_TIMEOUT)
-        if ttft == "timeout"
+        ProbeReading(target=name, at=at, **same, outcome=_OUTCOMES.get(ttft) or ProbeOutcome(ttft))
+        if isinstance(ttft, str)
         else ProbeReading(target=name, at=at, **same, outcome=ProbeOutcome.OK, ttft_seconds=ttft, ttfc_seconds=ttft)
         for at, ttft in zip(begun, ttfts, strict=True)
     ]
@@ -198,7 +210,11 @@ def _series(text: Any, steps: int) -> list[Any]:
     values: list[Any] = []
     for part in str(text).split():
         value, _, times = (part, "", "") if part[0].isalpha() else part.partition("x")
-        values += [_value(value)] * int(times or 1)
+        first, _, step = value.partition("+")
+        if step:
+            values += [float(first) + n * float(step) for n in range(int(times))]
+        else:
+            values += [_value(value)] * int(times or 1)
     return [*values, *[values[-1]] * steps][:steps]
 
 
@@ -246,6 +262,10 @@ def _replica(name: str, columns: dict[str, list[Any]], step: int) -> ReplicaRead
 
 def _gpu(name: str, columns: dict[str, list[Any]], step: int, at: float) -> GpuReading:
     fields = _nested(columns, step)
+    memory = fields.pop("processes", {})
+    fields["processes"] = tuple(
+        GpuProcess(pid=int(pid), kind="compute", memory_bytes=size) for pid, size in memory.items()
+    )
     if fields.pop("up", 1.0) == 0:
         return GpuReading(gpu=name, uuid=f"GPU-{name}", at=at, up=False, state=GpuState.LOST)
     return GpuReading(gpu=name, uuid=f"GPU-{name}", at=at, **fields)

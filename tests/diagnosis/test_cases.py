@@ -16,7 +16,10 @@ BUILT = {
     Bottleneck.KV_CAPACITY,
     Bottleneck.COMPUTE,
     Bottleneck.SCHEDULER,
+    Bottleneck.NETWORK,
     Bottleneck.HARDWARE,
+    Bottleneck.IMBALANCE,
+    Bottleneck.MEMORY_GROWTH,
     Bottleneck.STALLED,
     Bottleneck.SLEEPING,
 }

@@ -6,7 +6,7 @@ from math import inf
 
 from pinchpoint.diagnosis.compared import Compared, compared_of
 from pinchpoint.diagnosis.devices import Devices, devices_of
-from pinchpoint.diagnosis.growth import Growth
+from pinchpoint.diagnosis.growth import Growth, growth_of
 from pinchpoint.diagnosis.host import HostLoad
 from pinchpoint.diagnosis.latency import Latency, latency_of
 from pinchpoint.diagnosis.links import Links
@@ -15,11 +15,12 @@ from pinchpoint.diagnosis.plateau import inferred_max_num_seqs
 from pinchpoint.diagnosis.probed import Probed, is_unmeasured, probed_of
 from pinchpoint.diagnosis.rates import known
 from pinchpoint.diagnosis.roofline import Roofline
-from pinchpoint.diagnosis.spread import Spread
+from pinchpoint.diagnosis.spread import Spread, spread_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Objective
+from pinchpoint.diagnosis.way import Way, ended, way_of
 from pinchpoint.physics import ModelShape, gpu_by_name
-from pinchpoint.snapshot import Absence, EngineFacts, EngineReading, ProbeReading, Quantile, Reason, Slo, Window
+from pinchpoint.snapshot import Absence, EngineFacts, EngineReading, Quantile, Reason, Slo, Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,8 @@ class Signals:
     spread: Spread = field(default_factory=Spread)
     growth: Growth = field(default_factory=Growth)
     probed: Probed | None = None  # only of an engine that says nothing itself
-    compared: Compared | None = None  # None: no probe of ours leads to it
+    compared: Compared | None = None  # None: no probe of ours that leads to it is held against a hosted one
+    way: Way | None = None  # None: no local probe of ours leads to it
 
     @property
     def ttft(self) -> Objective:
@@ -80,7 +82,7 @@ class Signals:
         """Every known signal by name, for the export of ``diagnosis_signal``."""
         found: dict[str, float] = {}
         parts = (self, self.load, self.latency, self.devices, self.roofline, self.host, self.links)
-        for part in (*parts, self.spread, self.growth, self.probed, self.compared):
+        for part in (*parts, self.spread, self.growth, self.probed, self.compared, self.way):
             for each in fields(part) if part is not None else ():
                 value = getattr(part, each.name)
                 value = value.value if isinstance(value, Quantile) else value
@@ -97,6 +99,7 @@ class Measured:
     readings: tuple[EngineReading, ...]
     load: Load
     latency: Latency
+    spread: Spread
     model_flops_utilization_ratio: float | None
     inferred_max_num_seqs: float | None
     unmeasured: bool
@@ -115,6 +118,7 @@ def measured(_engine: str, epoch: Scrapes, readings: Scrapes, thresholds: Thresh
         readings=readings,
         load=load,
         latency=latency_of(readings, thresholds),
+        spread=spread_of(readings, thresholds),
         model_flops_utilization_ratio=_flops_utilization(readings[-1], load),
         # From the whole epoch: a limit does not change, and a longer look contradicts sooner.
         inferred_max_num_seqs=None if told else inferred_max_num_seqs(epoch, thresholds),
@@ -149,7 +153,7 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
         not_exposed=frozenset(name for name, why in current.unavailable.items() if why is Reason.NOT_EXPOSED),
         doubtful=current.doubtful,
         valueless=current.unavailable.get("requests_running") is Reason.STARTING,
-        own_probes=float(sum(_ended(probe) >= readings[0].at for probe in probes)) if probes else None,
+        own_probes=float(sum(ended(probe) >= readings[0].at for probe in probes)) if probes else None,
         own_probe_targets=float(len({probe.target for probe in probes})) if probes else None,
         model_flops_utilization_ratio=found.model_flops_utilization_ratio,
         inferred_max_num_seqs=found.inferred_max_num_seqs,
@@ -158,8 +162,11 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
         load=found.load,
         latency=found.latency,
         devices=devices,
+        spread=found.spread,
+        growth=growth_of(window, current, found.epoch[0].at, thresholds) if owner else Growth(),
         probed=probed_of(window, engine, current.gpus, thresholds) if found.unmeasured else None,
-        compared=compared_of(window, engine, probes, found.epoch),
+        compared=compared_of(window, engine),
+        way=way_of(window, engine, probes, found.epoch, current.slo),
     )
 
 
@@ -171,10 +178,6 @@ def _of_one_epoch(every: tuple[EngineReading, ...], oldest: float, at_least: int
             break
         chosen.append(reading)
     return tuple(reversed(chosen))
-
-
-def _ended(probe: ProbeReading) -> float:
-    return probe.at + (probe.duration_seconds or 0.0)
 
 
 def _awake(reading: EngineReading) -> bool | None:

@@ -9,7 +9,10 @@ from pinchpoint.diagnosis.rules.compute import compute
 from pinchpoint.diagnosis.rules.hardware import hardware
 from pinchpoint.diagnosis.rules.healthy import healthy
 from pinchpoint.diagnosis.rules.idle import idle
+from pinchpoint.diagnosis.rules.imbalance import imbalance
 from pinchpoint.diagnosis.rules.kv_capacity import kv_capacity
+from pinchpoint.diagnosis.rules.memory_growth import memory_growth
+from pinchpoint.diagnosis.rules.network import network
 from pinchpoint.diagnosis.rules.no_data import no_data
 from pinchpoint.diagnosis.rules.probed import never_rests, on_time, one_at_a_time, quiet
 from pinchpoint.diagnosis.rules.scheduler import scheduler
@@ -20,7 +23,17 @@ from pinchpoint.diagnosis.rules.unknown import unknown
 # What one scrape, or none, can tell. A lost card comes first: it is why the engine behind it can't be read.
 AT_ONCE: tuple[Rule, ...] = (hardware, no_data, sleeping)
 # What takes a few scrapes: gates in this order, then classes by score.
-OVER_TIME: tuple[Rule, ...] = (idle, stalled, healthy, kv_capacity, scheduler, compute)
+OVER_TIME: tuple[Rule, ...] = (
+    idle,
+    stalled,
+    memory_growth,
+    healthy,
+    imbalance,
+    network,
+    kv_capacity,
+    scheduler,
+    compute,
+)
 # The same for an engine that exposes nothing.
 BY_PROBES: tuple[Rule, ...] = (quiet, on_time, one_at_a_time, never_rests)
 
