@@ -3,14 +3,14 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations
 from statistics import median
 
 from pinchpoint.diagnosis.rates import known
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.snapshot import EngineReading, GpuReading, Window
 
-_POINTS = 16  # a slope needs no more, and all pairs of them are looked at
+_POINTS = 24  # a slope needs no more, and all pairs of them are looked at
 _FEWEST = 4
 
 
@@ -30,8 +30,8 @@ class Growth:
 def growth_of(window: Window, engine: EngineReading, since: float, thresholds: Thresholds) -> Growth:
     """The pace of each of the engine's cards since ``since`` (its start): Theil and Sen's slope over the newer half.
 
-    A step up that is over shows as a newer half that does not rise. Nothing before the first token: until then weights
-    load and kernels warm up.
+    A step up is far from any slope, as is noise. Nothing before the first token: until then weights load and kernels
+    warm up.
     """
     if not window.snapshots or not _has_served(engine):
         return Growth()
@@ -66,9 +66,9 @@ def _growth(card: Sequence[GpuReading], thresholds: Thresholds) -> Growth | None
         return None
     if points[-1][0] - points[0][0] < thresholds.memory_growth_seconds or gained < thresholds.memory_growth_bytes:
         return None
-    rising = sum(after > before for (_, before), (_, after) in pairwise(newer)) / (len(newer) - 1)
     slope = median((b - a) / (t - s) for (s, a), (t, b) in combinations(newer, 2))
-    if rising < thresholds.memory_growth_rising_share or slope <= 0:
+    climbed = slope * (newer[-1][0] - newer[0][0])
+    if climbed < max(thresholds.memory_growth_bytes / 2, thresholds.memory_growth_noise_times * _noise(newer, slope)):
         return None
     free = max(0.0, total - points[-1][1] - (last.memory_reserved_bytes or 0.0))
     who, grew, neighbour = _grower(card[0], last)
@@ -81,6 +81,13 @@ def _growth(card: Sequence[GpuReading], thresholds: Thresholds) -> Growth | None
         memory_growth_process_share=min(1.0, grew / gained) if grew is not None else None,
         neighbour=neighbour,
     )
+
+
+def _noise(points: Sequence[tuple[float, float]], slope: float) -> float:
+    """The standard deviation about the slope, by the median of the absolute deviations (1.48 times, if normal)."""
+    rest = [used - slope * at for at, used in points]
+    middle = median(rest)
+    return 1.48 * median(abs(one - middle) for one in rest)
 
 
 def _grower(before: GpuReading, after: GpuReading) -> tuple[str, float | None, bool | None]:

@@ -199,8 +199,10 @@ class Thresholds(BaseModel):
     memory_growth_bytes: float = Field(
         default=64 * 2.0**20, gt=0, description="Bytes gained meanwhile; a CUDA library's workspaces take 8 to 32 MiB."
     )
-    memory_growth_rising_share: float = Field(
-        default=0.7, gt=0, le=1, description="Share of steps of the newer half that rise; noise rises in half of them."
+    memory_growth_noise_times: float = Field(
+        default=6.0,
+        gt=0,
+        description="What the newer half gains, in standard deviations about its slope; a step has 4.",
     )
 
     # Hardware

@@ -148,7 +148,9 @@ def _served(probe: ProbeReading, readings: Sequence[EngineReading], slo: Slo) ->
     """Whether the engine did well while this probe waited: no queue, tokens for all that ran, first ones in time."""
     during = _during(probe, readings)
     every = [replica for reading in during for replica in reading.replicas]
-    if not every or any((waiting_of(replica) or 0.0) > 0 for replica in every):
+    if all(replica.requests_running is None for replica in every) or any(
+        (waiting_of(replica) or 0.0) > 0 for replica in every
+    ):
         return False
     meanwhile = histories(during)
     runs = all((replica.requests_running or 0.0) > 0 for replica in every)

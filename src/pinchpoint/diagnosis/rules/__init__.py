@@ -35,6 +35,6 @@ OVER_TIME: tuple[Rule, ...] = (
     compute,
 )
 # The same for an engine that exposes nothing.
-BY_PROBES: tuple[Rule, ...] = (quiet, on_time, one_at_a_time, never_rests)
+BY_PROBES: tuple[Rule, ...] = (quiet, memory_growth, on_time, one_at_a_time, never_rests, network)
 
 __all__ = ["AT_ONCE", "BY_PROBES", "OVER_TIME", "unknown"]
