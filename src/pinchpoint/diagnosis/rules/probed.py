@@ -3,8 +3,9 @@
 Claims: idle (probes are answered on time, the GPUs rest), healthy (on time, the GPUs work), scheduler (a probe waits
 far longer for its first token than its answer takes, the tokens come at their pace, and the GPUs have time left: one
 request at a time), compute (late, and the GPUs never rest). Beside these, network where answers come whole, and
-memory_growth. Decides: the probes' TTFT and TPOT against the objectives. No more than ``MOST`` of any: nobody has seen a queue, and NVML utilisation is a share of time. Without a probe only
-idle can be told, and by the GPUs alone. Advice: serve with an engine that batches, and that has metrics.
+memory_growth. Decides: the probes' TTFT and TPOT against the objectives. No more than ``MOST`` of any: nobody has seen
+a queue, and NVML utilisation is a share of time. Without a probe only idle can be told, and by the GPUs alone. Advice:
+serve with an engine that batches, and that has metrics.
 """
 
 from pinchpoint.diagnosis.judgement import Judgement, count, duration, fact, gathered, missing_of, percent, ramp
