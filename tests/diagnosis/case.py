@@ -154,20 +154,21 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
         )
 
 
-_OUTCOMES = {"timeout": ProbeOutcome.FIRST_TOKEN_TIMEOUT}
-
-
 def _target(name: str, raw: dict[str, Any]) -> list[ProbeReading]:
     """The probes of one target; all of ``raw`` but ``at`` and ``ttft_seconds`` is the same in each."""
     same = {"duration_seconds": 1.0} | raw | {"placement": Placement(raw.get("placement", "local"))}
     begun = same.pop("at")
     ttfts = _series(same.pop("ttft_seconds"), len(begun))
     return [
-        ProbeReading(target=name, at=at, **same, outcome=_OUTCOMES.get(ttft) or ProbeOutcome(ttft))
+        ProbeReading(target=name, at=at, **same, outcome=_outcome(ttft))
         if isinstance(ttft, str)
         else ProbeReading(target=name, at=at, **same, outcome=ProbeOutcome.OK, ttft_seconds=ttft, ttfc_seconds=ttft)
         for at, ttft in zip(begun, ttfts, strict=True)
     ]
+
+
+def _outcome(word: str) -> ProbeOutcome:
+    return ProbeOutcome.FIRST_TOKEN_TIMEOUT if word == "timeout" else ProbeOutcome(word)
 
 
 def _ended(probes: list[ProbeReading], at: float) -> list[ProbeReading]:
