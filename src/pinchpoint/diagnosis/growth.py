@@ -8,7 +8,7 @@ from statistics import median
 
 from pinchpoint.diagnosis.rates import known
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.snapshot import EngineReading, GpuReading, Window
+from pinchpoint.snapshot import EngineReading, GpuReading, Snapshot, Window
 
 _POINTS = 24  # a slope needs no more, and all pairs of them are looked at
 _FEWEST = 4
@@ -37,11 +37,14 @@ def growth_of(window: Window, engine: EngineReading, since: float, thresholds: T
         return Growth()
     first = bisect_left(window.snapshots, since, key=lambda snapshot: snapshot.at)
     every = window.snapshots[first:]
-    chosen = [every[round(n * (len(every) - 1) / (_POINTS - 1))] for n in range(_POINTS)] if every else []
+    gained = _gained(every, engine.gpus, thresholds) if every else frozenset()
+    if not gained:  # as nearly always
+        return Growth()
+    chosen = [every[round(n * (len(every) - 1) / (_POINTS - 1))] for n in range(_POINTS)]
     cards: dict[str, dict[float, GpuReading]] = {}
     for snapshot in chosen:
         for gpu in snapshot.gpus:
-            if gpu.up and known(gpu.memory_used_bytes) is not None and (not engine.gpus or gpu.gpu in engine.gpus):
+            if gpu.uuid in gained and gpu.up and known(gpu.memory_used_bytes) is not None:
                 cards.setdefault(gpu.uuid, {})[gpu.at] = gpu
     found = [
         growth
@@ -50,6 +53,17 @@ def growth_of(window: Window, engine: EngineReading, since: float, thresholds: T
     ]
     soonest = min(found, key=lambda growth: growth.memory_full_in_seconds or 0.0, default=None)
     return soonest or Growth()
+
+
+def _gained(every: Sequence[Snapshot], own: Sequence[str], thresholds: Thresholds) -> frozenset[str]:
+    """The engine's cards that hold more than they did."""
+    before = {gpu.uuid: gpu.memory_used_bytes or 0.0 for gpu in every[0].gpus}
+    return frozenset(
+        gpu.uuid
+        for gpu in every[-1].gpus
+        if (not own or gpu.gpu in own)
+        and (gpu.memory_used_bytes or 0.0) - before.get(gpu.uuid, 0.0) >= thresholds.memory_growth_bytes
+    )
 
 
 def _has_served(engine: EngineReading) -> bool:

@@ -80,7 +80,7 @@ def way_of(
     for probe in _local(probes, window, engine):
         if ended(probe) >= readings[0].at:
             found.setdefault(probe.target, []).append(probe)
-    ways = [_way(own[-2 * LAST_PROBES :], readings, slo) for own in found.values()]
+    ways = [_way(own[-LAST_PROBES:], readings, slo) for own in found.values()]
     return max(ways, key=lambda way: (way.network_ttft_seconds or 0.0, way.way_probes), default=None)
 
 
@@ -105,11 +105,10 @@ def _is_nobodys(probe: ProbeReading) -> bool:
     return probe.engine is None and probe.placement is Placement.LOCAL
 
 
-def _way(probes: Sequence[ProbeReading], readings: Sequence[EngineReading], slo: Slo) -> Way:
-    last = probes[-LAST_PROBES:]
+def _way(last: Sequence[ProbeReading], readings: Sequence[EngineReading], slo: Slo) -> Way:
     if len(last) < MIN_PROBES:
         return Way(way_probes=float(len(last)))
-    seen = _of_one_kind([both for probe in probes if (both := _seen(probe, readings)) is not None])
+    seen = _of_one_kind([both for probe in last if (both := _seen(probe, readings)) is not None])
     client = median(both.client_seconds for both in seen) if seen else None
     own = _engines(seen)
     gap = None if client is None or own is None else max(0.0, client - own)
@@ -175,7 +174,7 @@ def _seen(probe: ProbeReading, readings: Sequence[EngineReading]) -> _Seen | Non
 def _of_one_kind(seen: Sequence[_Seen]) -> Sequence[_Seen]:
     """Those that were alone on the engine, if there are enough; of too few, none."""
     exact = [both for both in seen if both.engine.count == 1]
-    chosen = (exact if len(exact) >= MIN_PROBES else seen)[-LAST_PROBES:]
+    chosen = exact if len(exact) >= MIN_PROBES else seen
     return chosen if len(chosen) >= MIN_PROBES else []
 
 
