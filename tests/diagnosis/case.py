@@ -1,10 +1,11 @@
 """Reads a labelled case: a window in the small language that promtool's tests use, and the class it must get.
 
-A series is ``VALUE[xTIMES] …``, one value a scrape, the last one repeated to the end; ``_`` is unknown, a word a fact.
+A series is ``VALUE[+STEP][xTIMES] …``, one value a scrape, the last one repeated to the end; ``_`` is unknown, a word a
+fact. Of a GPU, ``processes.4711`` is the memory of process 4711.
 What ends in ``_total`` is a counter: its values are increments. A histogram's value is ``SECONDS*OBSERVATIONS``.
 A fact ``model_config`` may be the name of a published one.
 A probe of ``targets`` takes ``duration_seconds`` from each of ``at`` on; in its series of TTFTs ``timeout`` is one that
-got none.
+got none, and any other outcome stands for itself.
 """
 
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from pinchpoint.snapshot import (
     Absence,
     EngineFacts,
     EngineReading,
+    GpuProcess,
     GpuReading,
     GpuState,
     Histogram,
@@ -63,6 +65,7 @@ HISTOGRAMS = (
     "request_prompt_tokens",
     "request_generation_tokens",
     "tpot_seconds",
+    "e2e_seconds",
 )
 
 
@@ -168,11 +171,15 @@ def _target(name: str, raw: dict[str, Any]) -> list[ProbeReading]:
     begun = same.pop("at")
     ttfts = _series(same.pop("ttft_seconds"), len(begun))
     return [
-        ProbeReading(target=name, at=at, **same, outcome=ProbeOutcome.FIRST_TOKEN_TIMEOUT)
-        if ttft == "timeout"
+        ProbeReading(target=name, at=at, **same, outcome=_outcome(ttft))
+        if isinstance(ttft, str)
         else ProbeReading(target=name, at=at, **same, outcome=ProbeOutcome.OK, ttft_seconds=ttft, ttfc_seconds=ttft)
         for at, ttft in zip(begun, ttfts, strict=True)
     ]
+
+
+def _outcome(word: str) -> ProbeOutcome:
+    return ProbeOutcome.FIRST_TOKEN_TIMEOUT if word == "timeout" else ProbeOutcome(word)
 
 
 def _ended(probes: list[ProbeReading], at: float) -> list[ProbeReading]:
@@ -215,7 +222,11 @@ def _series(text: Any, steps: int) -> list[Any]:
     values: list[Any] = []
     for part in str(text).split():
         value, _, times = (part, "", "") if part[0].isalpha() else part.partition("x")
-        values += [_value(value)] * int(times or 1)
+        first, _, step = value.partition("+")
+        if step:
+            values += [float(first) + n * float(step) for n in range(int(times))]
+        else:
+            values += [_value(value)] * int(times or 1)
     return [*values, *[values[-1]] * steps][:steps]
 
 
@@ -263,6 +274,10 @@ def _replica(name: str, columns: dict[str, list[Any]], step: int) -> ReplicaRead
 
 def _gpu(name: str, columns: dict[str, list[Any]], step: int, at: float) -> GpuReading:
     fields = _nested(columns, step)
+    memory = fields.pop("processes", {})
+    fields["processes"] = tuple(
+        GpuProcess(pid=int(pid), kind="compute", memory_bytes=size) for pid, size in memory.items()
+    )
     if fields.pop("up", 1.0) == 0:
         return GpuReading(gpu=name, uuid=f"GPU-{name}", at=at, up=False, state=GpuState.LOST)
     return GpuReading(gpu=name, uuid=f"GPU-{name}", at=at, **fields)

@@ -17,7 +17,10 @@ BUILT = {
     Bottleneck.COMPUTE,
     Bottleneck.MEMORY_BANDWIDTH,
     Bottleneck.SCHEDULER,
+    Bottleneck.NETWORK,
     Bottleneck.HARDWARE,
+    Bottleneck.IMBALANCE,
+    Bottleneck.MEMORY_GROWTH,
     Bottleneck.STALLED,
     Bottleneck.SLEEPING,
 }

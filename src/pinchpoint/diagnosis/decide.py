@@ -9,7 +9,7 @@ from pinchpoint.diagnosis.rules import AT_ONCE, BY_PROBES, OVER_TIME, unknown
 from pinchpoint.diagnosis.signals import Signals, signals_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.us_or_them import us_or_them
-from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis
+from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis, Evidence
 from pinchpoint.snapshot import Window
 
 # Seen, not inferred: what was a rival a moment ago, within the window, is none now.
@@ -21,8 +21,9 @@ def diagnose(
 ) -> Diagnosis:
     """Names the bottleneck of one engine at ``now`` (same clock as the window); with a memory sooner, and the same.
 
-    Hardware, freshness and sleep come first and need one tick. Then idle, stalled and healthy settle the matter in
-    this order; otherwise the class with the highest score is named, if it reaches ``name_score``. Raises on no reading.
+    Hardware, freshness and sleep come first and need one tick. Then idle, stalled, memory_growth, healthy and imbalance
+    settle the matter in this order; otherwise the class with the highest score is named, if it reaches ``name_score``.
+    Raises on no reading.
     """
     if memory is None:
         return _judged(engine, signals_of(window, engine, now, thresholds), now, thresholds)
@@ -50,10 +51,12 @@ def _judged(engine: str, signals: Signals, now: float, thresholds: Thresholds) -
         at=now,
         bottleneck=verdict.bottleneck,
         why=verdict.why,
-        confidence_ratio=_confidence(verdict, scores.get(runner_up, 0.0) if runner_up else 0.0, signals, thresholds),
+        confidence_ratio=_confidence(
+            verdict, 0.0 if verdict.gate or runner_up is None else scores[runner_up], signals, thresholds
+        ),
         runner_up=runner_up,
         scores=scores,
-        evidence=verdict.evidence + us_or_them(signals, thresholds),
+        evidence=verdict.evidence + _beside(verdict, us_or_them(signals, thresholds)),
         contradicted_by=verdict.contradicted_by,
         missing=verdict.missing,
         advice=verdict.advice,
@@ -62,6 +65,11 @@ def _judged(engine: str, signals: Signals, now: float, thresholds: Thresholds) -
         inter_token=signals.inter_token,
         collecting=verdict.bottleneck is Bottleneck.UNKNOWN and signals.load.scrapes < thresholds.min_scrapes,
     )
+
+
+def _beside(verdict: Judgement, facts: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    told = {fact.signal for fact in (*verdict.evidence, *verdict.contradicted_by)}
+    return tuple(fact for fact in facts if fact.signal not in told)
 
 
 def _first_gate(weighed: Sequence[Judgement]) -> Judgement | None:
@@ -83,7 +91,7 @@ def _confidence(verdict: Judgement, rival: float, signals: Signals, thresholds: 
     """How far to trust the answer (0..1): the score, reduced
 
     - to 0.95 where scores were weighed: an inference is never certain, as a gate may be;
-    - to half when the runner-up is as good, not at all when it is 0.4 behind;
+    - to half when the runner-up is as good, not at all when it is 0.4 behind or a gate has settled the matter;
     - by a tenth for each missing signal of the class, to 0.6 at most;
     - to 0.7 where the engine's counts are known to contradict each other;
     - to half at the fewest scrapes, not at all from ``full_scrapes`` (what one tick can tell is not reduced).

@@ -6,7 +6,7 @@ from math import inf
 
 from pinchpoint.diagnosis.compared import Compared, compared_of
 from pinchpoint.diagnosis.devices import Devices, devices_of
-from pinchpoint.diagnosis.growth import Growth
+from pinchpoint.diagnosis.growth import Growth, growth_of
 from pinchpoint.diagnosis.host import HostLoad, host_of
 from pinchpoint.diagnosis.latency import Latency, latency_of
 from pinchpoint.diagnosis.links import Links, links_of
@@ -15,20 +15,11 @@ from pinchpoint.diagnosis.plateau import inferred_max_num_seqs
 from pinchpoint.diagnosis.probed import Probed, is_unmeasured, probed_of
 from pinchpoint.diagnosis.rates import known
 from pinchpoint.diagnosis.roofline import Roofline, flops_utilization, machine_of, roofline_of
-from pinchpoint.diagnosis.spread import Spread
+from pinchpoint.diagnosis.spread import Spread, spread_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Objective
-from pinchpoint.snapshot import (
-    Absence,
-    EngineFacts,
-    EngineReading,
-    ProbeReading,
-    Quantile,
-    Reason,
-    Slo,
-    Snapshot,
-    Window,
-)
+from pinchpoint.diagnosis.way import Way, ended, way_of
+from pinchpoint.snapshot import Absence, EngineFacts, EngineReading, Quantile, Reason, Slo, Snapshot, Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +52,8 @@ class Signals:
     spread: Spread = field(default_factory=Spread)
     growth: Growth = field(default_factory=Growth)
     probed: Probed | None = None  # only of an engine that says nothing itself
-    compared: Compared | None = None  # None: no probe of ours leads to it
+    compared: Compared | None = None  # None: no probe of ours that leads to it is held against a hosted one
+    way: Way | None = None  # None: no local probe of ours leads to it
 
     @property
     def ttft(self) -> Objective:
@@ -90,7 +82,7 @@ class Signals:
         """Every known signal by name, for the export of ``diagnosis_signal``."""
         found: dict[str, float] = {}
         parts = (self, self.load, self.latency, self.devices, self.roofline, self.host, self.links)
-        for part in (*parts, self.spread, self.growth, self.probed, self.compared):
+        for part in (*parts, self.spread, self.growth, self.probed, self.compared, self.way):
             for each in fields(part) if part is not None else ():
                 value = getattr(part, each.name)
                 value = value.value if isinstance(value, Quantile) else value
@@ -109,6 +101,7 @@ class Measured:
     load: Load
     latency: Latency
     roofline: Roofline
+    spread: Spread
     model_flops_utilization_ratio: float | None
     inferred_max_num_seqs: float | None
     unmeasured: bool
@@ -135,6 +128,7 @@ def measured(
         load=load,
         latency=latency,
         roofline=roofline_of(machine, readings, load, latency, thresholds),
+        spread=spread_of(readings, thresholds),
         model_flops_utilization_ratio=flops_utilization(machine, readings[-1], load),
         # From the whole epoch: a limit does not change, and a longer look contradicts sooner.
         inferred_max_num_seqs=None if told else inferred_max_num_seqs(epoch, thresholds),
@@ -171,7 +165,7 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
         not_exposed=frozenset(name for name, why in current.unavailable.items() if why is Reason.NOT_EXPOSED),
         doubtful=current.doubtful,
         valueless=current.unavailable.get("requests_running") is Reason.STARTING,
-        own_probes=float(sum(_ended(probe) >= readings[0].at for probe in probes)) if probes else None,
+        own_probes=float(sum(ended(probe) >= readings[0].at for probe in probes)) if probes else None,
         own_probe_targets=float(len({probe.target for probe in probes})) if probes else None,
         model_flops_utilization_ratio=found.model_flops_utilization_ratio,
         inferred_max_num_seqs=found.inferred_max_num_seqs,
@@ -183,8 +177,11 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
         devices=devices,
         host=host_of(within, current, found.load, found.latency, found.roofline, devices),
         links=links_of(recent, current, machine_of(current.facts, gpu_name), found.load, found.roofline, thresholds),
+        spread=found.spread,
+        growth=growth_of(window, current, found.epoch[0].at, thresholds) if owner else Growth(),
         probed=probed_of(window, engine, current.gpus, thresholds) if found.unmeasured else None,
-        compared=compared_of(window, engine, probes, found.epoch),
+        compared=compared_of(window, engine),
+        way=way_of(window, engine, probes, found.epoch, current.slo),
     )
 
 
@@ -196,10 +193,6 @@ def _of_one_epoch(every: tuple[EngineReading, ...], oldest: float, at_least: int
             break
         chosen.append(reading)
     return tuple(reversed(chosen))
-
-
-def _ended(probe: ProbeReading) -> float:
-    return probe.at + (probe.duration_seconds or 0.0)
 
 
 def _awake(reading: EngineReading) -> bool | None:

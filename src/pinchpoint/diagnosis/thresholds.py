@@ -231,6 +231,61 @@ class Thresholds(BaseModel):
         description="PCIe bytes per second, both directions, that ranks cause and prompts never do.",
     )
 
+    # The way between clients and engine
+    way_seconds: float = Field(
+        default=0.05, ge=0, description="Seconds of a probe's TTFT outside the engine that may be the server's own."
+    )
+    way_share: float = Field(
+        default=0.2, ge=0, le=1, description="Same, as a share of that TTFT; the larger of the two counts."
+    )
+    client_missed_begins: float = Field(
+        default=0.05, ge=0, le=1, description="Share of requests late at the client alone; an objective is a p95."
+    )
+    client_missed_certain: float = Field(default=0.1, gt=0, le=1, description="Same; twice that.")
+    way_mends_begins: float = Field(
+        default=0.3, ge=0, le=1, description="Of the requests late at the client, those in time without the way."
+    )
+    way_mends_certain: float = Field(default=0.6, gt=0, le=1, description="Same; more than half are the way's.")
+    client_pace_times: float = Field(
+        default=1.2, gt=1, description="TPOT at the client, in the engine's: a fifth is noise of a few short answers."
+    )
+    client_burst_ratio: float = Field(
+        default=0.25, gt=0, lt=1, description="Same, below which tokens come in a burst: something held them back."
+    )
+
+    # Replicas
+    spread_share_begins: float = Field(
+        default=0.3, ge=0, le=1, description="Share of scrapes in which one replica is overloaded and another has room."
+    )
+    spread_share_certain: float = Field(default=0.6, gt=0, le=1, description="Same; half of the time is no blip.")
+    replica_room_ratio: float = Field(
+        default=0.5, gt=0, lt=1, description="Running, over the overloaded replica's or max_num_seqs, that is room."
+    )
+    spread_demand_certain: float = Field(
+        default=0.9, gt=0, description="Even share of all load, over what one replica bears, that would be served."
+    )
+    spread_demand_ends: float = Field(default=1.1, gt=0, description="Same, from which evenness would not be enough.")
+    spread_work_begins: float = Field(
+        default=0.7, gt=0, description="Tokens of the overloaded replica, over another's: less, and it is slow itself."
+    )
+    spread_work_certain: float = Field(default=1.1, gt=0, description="Same: it is asked for more than the other.")
+
+    # Device memory
+    memory_full_minutes: float = Field(
+        default=30.0, gt=0, description="Minutes until a card's memory is full that are soon: time to act on a page."
+    )
+    memory_growth_seconds: float = Field(
+        default=30.0, gt=0, description="Seconds of readings that show a slope; an allocator grows in steps."
+    )
+    memory_growth_bytes: float = Field(
+        default=64 * 2.0**20, gt=0, description="Bytes gained meanwhile; a CUDA library's workspaces take 8 to 32 MiB."
+    )
+    memory_growth_noise_times: float = Field(
+        default=6.0,
+        gt=0,
+        description="What the newer half gains, in standard deviations about its slope; a step has 4.",
+    )
+
     # Hardware
     throttle_share_begins: float = Field(
         default=0.05, ge=0, le=1, description="Share of readings with a fault throttle; one reading may be a glitch."

@@ -9,6 +9,7 @@ from pinchpoint.diagnosis.judgement import count, duration, gathered, percent
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Evidence
+from pinchpoint.diagnosis.way import Way
 from pinchpoint.snapshot import ProbeComparison
 
 _ALIKE = 1.25  # times; less is noise of five probes
@@ -16,10 +17,9 @@ _ALIKE = 1.25  # times; less is noise of five probes
 
 def us_or_them(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
     """The facts, whichever class was found; none where nothing is out of the ordinary."""
-    told = signals.compared
-    if told is None:
-        return ()
-    return gathered(_vain(told), _against_hosted(signals, told, thresholds), _on_the_way(told, thresholds))
+    told, way = signals.compared, signals.way
+    hosted = (_vain(told), _against_hosted(signals, told, thresholds)) if told is not None else ()
+    return gathered(*hosted, _on_the_way(way, thresholds) if way is not None else None)
 
 
 def _vain(told: Compared) -> Evidence | None:
@@ -60,8 +60,8 @@ def _gpus(used: float | None, thresholds: Thresholds) -> str:
     return f", with the GPUs at work {percent(used)} of the time"
 
 
-def _on_the_way(told: Compared, thresholds: Thresholds) -> Evidence | None:
-    client, own, share = told.probe_client_ttft_seconds, told.probe_engine_ttft_seconds, told.network_ttft_share
+def _on_the_way(way: Way, thresholds: Thresholds) -> Evidence | None:
+    client, own, share = way.probe_client_ttft_seconds, way.probe_engine_ttft_seconds, way.network_ttft_share
     if client is None or own is None or share is None or share < thresholds.network_ttft_share:
         return None
     if client - own < thresholds.network_ttft_seconds:

@@ -5,10 +5,10 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.simulator.small import small_spec
 
 from pinchpoint.simulator import Lengths, SimulatedEngine, Workload, render
 from pinchpoint.simulator.engine.request import Request
-from tests.simulator.small import small_spec
 
 CHAT = Workload(
     arrivals_per_second=8, prompt=Lengths(median=200), output=Lengths(median=60), prefix_tokens=100, prefix_share=0.7

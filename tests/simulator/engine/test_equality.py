@@ -51,9 +51,7 @@ def requests(asked, hearing=None):
         more = {"prefix": each["prefix"], "prefix_tokens": each["prefix_tokens"] if each["prefix"] else 0}
         if hearing is not None and each["listens"]:
             more["on_token"] = lambda told: hearing[told.identity].append((told.last_token_at, told.generated_tokens))
-        yield request(
-            identity, each["prompt"], each["output"], arrived_at=at, queued_at=at + each["front_end"], **more
-        )
+        yield request(identity, each["prompt"], each["output"], arrived_at=at, queued_at=at + each["front_end"], **more)
 
 
 @settings(max_examples=100, deadline=None)

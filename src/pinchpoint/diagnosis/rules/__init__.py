@@ -10,9 +10,12 @@ from pinchpoint.diagnosis.rules.hardware import hardware
 from pinchpoint.diagnosis.rules.healthy import healthy
 from pinchpoint.diagnosis.rules.host_cpu import host_cpu
 from pinchpoint.diagnosis.rules.idle import idle
+from pinchpoint.diagnosis.rules.imbalance import imbalance
 from pinchpoint.diagnosis.rules.interconnect import interconnect
 from pinchpoint.diagnosis.rules.kv_capacity import kv_capacity
 from pinchpoint.diagnosis.rules.memory_bandwidth import memory_bandwidth
+from pinchpoint.diagnosis.rules.memory_growth import memory_growth
+from pinchpoint.diagnosis.rules.network import network
 from pinchpoint.diagnosis.rules.no_data import no_data
 from pinchpoint.diagnosis.rules.probed import never_rests, on_time, one_at_a_time, quiet
 from pinchpoint.diagnosis.rules.scheduler import scheduler
@@ -26,7 +29,10 @@ AT_ONCE: tuple[Rule, ...] = (hardware, no_data, sleeping)
 OVER_TIME: tuple[Rule, ...] = (
     idle,
     stalled,
+    memory_growth,
     healthy,
+    imbalance,
+    network,
     kv_capacity,
     scheduler,
     compute,
@@ -35,6 +41,6 @@ OVER_TIME: tuple[Rule, ...] = (
     interconnect,
 )
 # The same for an engine that exposes nothing.
-BY_PROBES: tuple[Rule, ...] = (quiet, on_time, one_at_a_time, never_rests)
+BY_PROBES: tuple[Rule, ...] = (quiet, memory_growth, on_time, one_at_a_time, never_rests, network)
 
 __all__ = ["AT_ONCE", "BY_PROBES", "OVER_TIME", "unknown"]

@@ -1,11 +1,13 @@
 """healthy: requests run, and nobody suffers.
 
 Claims: TTFT (p95, or the mean of few) and the mean time between tokens are within the objectives, no queue lasts, no
-request is preempted steadily. Supports: all four known. Contradicted by any strain. A KV cache at 95 % with nothing
-waiting is healthy: it is memory in use. Fallback: with the latency histograms missing the score is lower and says so;
-with the queue unknown too, it abstains. Advice: none.
+request is preempted steadily, and our own probes, which go the clients' way, are answered in time too. Supports: all
+five known. Contradicted by any strain, and by harm on the way. A KV cache at 95 % with nothing waiting is healthy: it
+is memory in use. Fallback: with the latency histograms missing the score is lower and says so, and so it is without
+probes, for then the clients' side is unseen; with the queue unknown too, it abstains. Advice: none.
 """
 
+from pinchpoint.diagnosis.clients import harm_of, is_seen
 from pinchpoint.diagnosis.judgement import Judgement, count, duration, fact, gathered, missing_of, percent
 from pinchpoint.diagnosis.quiet import nobody_asks
 from pinchpoint.diagnosis.signals import Signals
@@ -22,10 +24,14 @@ def healthy(signals: Signals, thresholds: Thresholds) -> Judgement:
         return Judgement(bottleneck=Bottleneck.HEALTHY, score=0.0)
     if strain.any or preempting:
         return Judgement(bottleneck=Bottleneck.HEALTHY, score=0.0, contradicted_by=strain.evidence)
+    harm = harm_of(signals, thresholds)
+    if (harm.degree or 0.0) >= thresholds.name_score:
+        return Judgement(bottleneck=Bottleneck.HEALTHY, score=0.0, contradicted_by=harm.evidence)
     missing = missing_of(
         requests_waiting=load.requests_waiting,
         ttft_judged_seconds=latency.ttft_judged_seconds,
         inter_token_mean_seconds=latency.inter_token_mean_seconds,
+        own_probes=1.0 if is_seen(signals) else None,
     )
     if load.requests_waiting is None and latency.ttft_judged_seconds is None:
         return Judgement(bottleneck=Bottleneck.HEALTHY, score=None, missing=missing)
@@ -44,6 +50,7 @@ def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
     return gathered(
         _met(signals.ttft, "ttft_judged_seconds", "TTFT"),
         _met(signals.inter_token, "inter_token_mean_seconds", "time between tokens"),
+        *_at_the_client(signals),
         fact("requests_waiting", load.requests_waiting, "{value} requests waiting", count),
         fact(
             "kv_cache_usage_ratio",
@@ -51,6 +58,24 @@ def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
             "KV cache at {value}: full, but nobody waits for room" if full else "KV cache at {value}",
             percent,
         ),
+    )
+
+
+def _at_the_client(signals: Signals) -> tuple[Evidence, ...]:
+    way, slo = signals.way, signals.slo
+    if way is None or not is_seen(signals):
+        return ()
+    ttft, tpot = way.probe_client_ttft_seconds, way.probe_client_tpot_seconds
+    pace = "{value} a token at the client, objective {threshold}"
+    return gathered(
+        fact(
+            "probe_client_ttft_seconds",
+            ttft,
+            "our probes wait {value} for their first token, objective {threshold}",
+            duration,
+            slo.ttft_seconds,
+        ),
+        fact("probe_client_tpot_seconds", tpot, pace, duration, slo.tpot_seconds),
     )
 
 

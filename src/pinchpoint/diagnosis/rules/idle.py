@@ -3,9 +3,11 @@
 Claims: no request has run or waited and no token was made for ``idle_seconds``, or for as long as the engine is being
 watched. Decides: running, waiting and the token counters together, because gauges alone freeze when an engine stops
 stepping. Fallback: with only one of the two kinds known, that one decides. Contradicted by any token, but for those of
-our own probes: no more requests started than probes were sent, one more in flight, and none waits. Advice: none.
+our own probes: no more requests started than probes were sent, one more in flight, and none waits; and by probes that
+get no answer, for then nobody may be able to ask. Advice: none.
 """
 
+from pinchpoint.diagnosis.clients import gets_no_answer
 from pinchpoint.diagnosis.judgement import Judgement, count, duration
 from pinchpoint.diagnosis.quiet import nobody_asks
 from pinchpoint.diagnosis.signals import Signals
@@ -19,6 +21,8 @@ def idle(signals: Signals, thresholds: Thresholds) -> Judgement:
         return Judgement(bottleneck=Bottleneck.IDLE, score=None, missing=("requests_running",))
     if not nobody_asks(signals, thresholds):
         return Judgement(bottleneck=Bottleneck.IDLE, score=0.0)
+    if gets_no_answer(signals):  # somebody does ask: we
+        return Judgement(bottleneck=Bottleneck.IDLE, score=0.4, evidence=(_quiet(signals, thresholds),))
     both = load.requests_running is not None and load.seconds_without_progress is not None
     probed = signals.own_probes is not None
     return Judgement(

@@ -2,9 +2,10 @@
 
 Claims: idle (probes are answered on time, the GPUs rest), healthy (on time, the GPUs work), scheduler (a probe waits
 far longer for its first token than its answer takes, the tokens come at their pace, and the GPUs have time left: one
-request at a time), compute (late, and the GPUs never rest). Decides: the probes' TTFT and TPOT against the objectives.
-No more than ``MOST`` of any: nobody has seen a queue, and NVML utilisation is a share of time. Without a probe only
-idle can be told, and by the GPUs alone. Advice: serve with an engine that batches, and that has metrics.
+request at a time), compute (late, and the GPUs never rest). Beside these, network where answers come whole, and
+memory_growth. Decides: the probes' TTFT and TPOT against the objectives. No more than ``MOST`` of any: nobody has seen
+a queue, and NVML utilisation is a share of time. Without a probe only idle can be told, and by the GPUs alone. Advice:
+serve with an engine that batches, and that has metrics.
 """
 
 from pinchpoint.diagnosis.judgement import Judgement, count, duration, fact, gathered, missing_of, percent, ramp
@@ -48,7 +49,8 @@ def on_time(signals: Signals, thresholds: Thresholds) -> Judgement:  # noqa: ARG
     probed, late = _probed(signals), _late(signals)
     if late is None:
         return Judgement(bottleneck=Bottleneck.HEALTHY, score=None, missing=_missing(probed))
-    well = not late and not _fails(probed)
+    whole = signals.way is not None and (signals.way.probe_buffered_share or 0.0) > 0.5  # longer ones will be late
+    well = not late and not whole and not _fails(probed)
     return Judgement(
         bottleneck=Bottleneck.HEALTHY,
         score=MOST if well else 0.0,

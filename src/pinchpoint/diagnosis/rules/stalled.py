@@ -24,6 +24,8 @@ def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
     still = load.seconds_without_progress
     if still is None:
         return Judgement(bottleneck=Bottleneck.STALLED, score=None, missing=("generation_tokens_per_second",))
+    if signals.awake is False:  # it is not to make tokens
+        return Judgement(bottleneck=Bottleneck.STALLED, score=0.0)
     # A queue is a fact; a count of running requests may be an old one.
     lag = 0.0 if load.requests_waiting_last else signals.running_lag_seconds
     if not load.busy or still < thresholds.stall_seconds + lag:

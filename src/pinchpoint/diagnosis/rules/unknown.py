@@ -36,7 +36,9 @@ def unknown(signals: Signals, thresholds: Thresholds, weighed: Sequence[Judgemen
     elif strain.evidence:
         out = [j.bottleneck.value for j in weighed if j.score is not None and j.bottleneck not in _PLAIN]
         suffering = "requests are late" if strain.ttft or strain.inter_token else "requests queue"
-        why = f"{suffering}, but no class has its evidence (ruled out: {', '.join(out) or 'none'})"
+        unweighed = [j.bottleneck.value for j in weighed if j.score is None and j.missing]
+        blind = f"; not weighed for want of signals: {', '.join(unweighed)}" if unweighed else ""
+        why = f"{suffering}, but no class has its evidence (ruled out: {', '.join(out) or 'none'}{blind})"
     elif signals.load.busy and signals.load.moved is False:
         why = f"no token for {duration(signals.load.seconds_without_progress or 0.0)}, too short to call it stalled"
     elif signals.probed is not None:

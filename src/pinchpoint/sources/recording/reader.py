@@ -12,6 +12,8 @@ from pinchpoint.snapshot import (
     EngineReading,
     EngineTarget,
     GpuReading,
+    Placement,
+    ProbeReading,
     Slo,
     Snapshot,
     compared,
@@ -61,7 +63,7 @@ def read_recording(folder: Path, step_seconds: float | None = None) -> Recording
     if service is not None and service not in observed:
         observed[service] = _behind_a_balancer(service, meta, parts, observed)
     return Recording(
-        snapshots=_snapshots(folder, meta, parts, list(observed.values()), step),
+        snapshots=_snapshots(folder, meta, parts, list(observed.values()), step, service),
         engines=tuple(part.name for part in parts),
         service=service,
         facts=meta.facts,
@@ -140,12 +142,17 @@ def _behind_a_balancer(
 
 
 def _snapshots(
-    folder: Path, meta: Meta, parts: Sequence[_Part], observed: list[tuple[Observed, ...]], step: float
+    folder: Path,
+    meta: Meta,
+    parts: Sequence[_Part],
+    observed: list[tuple[Observed, ...]],
+    step: float,
+    service: str | None,
 ) -> tuple[Snapshot, ...]:
     folders = dict.fromkeys((folder, *(part.folder for part in parts)))
     gpus = [read_gpus(place / "gpu.jsonl") for place in folders]
     hosts = read_hosts(folder / "host.jsonl")
-    probes = read_probes(folder / "probe.jsonl")
+    probes = {target: _leading_to(service, own) for target, own in read_probes(folder / "probe.jsonl").items()}
 
     def snapshot(number: int, engines: tuple[Observed, ...]) -> Snapshot:
         at = number * step
@@ -162,6 +169,15 @@ def _snapshots(
         )
 
     return tuple(snapshot(number, engines) for number, engines in enumerate(zip(*observed, strict=True)))
+
+
+def _leading_to(service: str | None, probes: Series[ProbeReading]) -> Series[ProbeReading]:
+    """A local probe that names no engine went to the service that the recording is about."""
+    named = (
+        replace(probe, engine=service) if probe.engine is None and probe.placement is Placement.LOCAL else probe
+        for probe in probes.values
+    )
+    return Series(probes.times, tuple(named))
 
 
 def _gpus_at(places: list[Series[tuple[GpuReading, ...]]], at: float, not_older_than: float) -> tuple[GpuReading, ...]:
