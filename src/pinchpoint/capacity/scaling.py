@@ -1,4 +1,4 @@
-"""Would more GPUs help? Asked as: would the same load, run again with one more replica or twice the ranks, be better off?
+"""Would more GPUs help? Asked as: would the same load, with one more replica or twice the ranks, be better off?
 
 ``None`` where something that costs no GPU comes first (a limit to raise, a card to mend, a process to restart) and
 nobody knows what pinches after that; the reason then says what comes first.
@@ -54,6 +54,12 @@ def _memory_bandwidth(diagnosis: Diagnosis) -> _Verdict:
     return True, "decode reads all that this card's memory can; another replica adds bandwidth"
 
 
+def _scheduler(diagnosis: Diagnosis) -> _Verdict:
+    if _offers(diagnosis, "add_replica"):
+        return True, "slots are full and this replica bears no more of them: another brings its own"
+    return None, "a limit stops the engine while memory and compute are free: raise it first, it costs no GPU, then see"
+
+
 def _host_cpu(diagnosis: Diagnosis) -> _Verdict:
     signals = diagnosis.signals
     throttled, pressed = signals.get("host_cpu_throttled_ratio", 0.0), signals.get("host_cpu_pressure_ratio", 0.0)
@@ -73,6 +79,7 @@ _BY_CLASS: Mapping[Bottleneck, Callable[[Diagnosis], _Verdict]] = {
     Bottleneck.KV_CAPACITY: _kv_capacity,
     Bottleneck.COMPUTE: _compute,
     Bottleneck.MEMORY_BANDWIDTH: _memory_bandwidth,
+    Bottleneck.SCHEDULER: _scheduler,
     Bottleneck.HOST_CPU: _host_cpu,
     Bottleneck.IMBALANCE: _imbalance,
 }
@@ -81,11 +88,6 @@ _ALWAYS: Mapping[Bottleneck, _Verdict] = {
     Bottleneck.HEALTHY: (False, "the service meets its objectives with the GPUs it has"),
     Bottleneck.SLEEPING: (False, "the engine is asleep: wake it"),
     Bottleneck.NETWORK: (False, "time is lost between client and engine, where no GPU is"),
-    Bottleneck.SCHEDULER: (
-        None,
-        "a configured limit stops the engine while memory and compute are free: raise it first, it costs no GPU; then "
-        "see what pinches",
-    ),
     Bottleneck.INTERCONNECT: (
         None,
         "more ranks over such links make it worse; first change how the model is split, then see",

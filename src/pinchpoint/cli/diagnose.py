@@ -9,8 +9,6 @@ import typer
 
 from pinchpoint.cli.exits import BAD_NEWS, fail
 
-GOOD_NEWS = ("healthy", "idle", "sleeping")
-
 
 def diagnose(
     urls: Annotated[
@@ -42,7 +40,7 @@ def diagnose(
       pinchpoint diagnose https://chat.example:8443 --ca-file ca.pem --bearer-token-file token
       pinchpoint diagnose --replay recording/ --json
     """
-    from pinchpoint.cli.answer import print_answer
+    from pinchpoint.cli.explain import GOOD_NEWS, print_answer
 
     if replay is not None and urls:
         fail("give URLs to watch or --replay, not both")

@@ -48,10 +48,10 @@ def raise_max_num_seqs(situation: Situation) -> Advice | None:
     load, facts = situation.signals.load, situation.signals.facts
     if situation.signals.probed is not None or _budget_is_full(situation):
         return None
+    if limit_is_right(situation):
+        return None
     limit = facts.max_num_seqs
     proposed = _slots(situation, float(limit)) if limit else None
-    if limit and proposed is None:
-        return None  # no room in the KV cache or in TPOT: not a matter of slots alone
     usage = (
         load.queue_kv_cache_usage_ratio if load.queue_kv_cache_usage_ratio is not None else load.kv_cache_usage_ratio
     )
@@ -144,6 +144,12 @@ def batch_requests(situation: Situation) -> Advice | None:
         reason="a request waits for others to end, as our probes show",
         effect="2 to 3 times the throughput of one request at a time, and more with many users",
     )
+
+
+def limit_is_right(situation: Situation) -> bool:
+    """Whether neither the KV cache nor TPOT bear more slots than there are, so that raising them would be no gain."""
+    limit = situation.signals.facts.max_num_seqs
+    return bool(limit) and not _budget_is_full(situation) and _slots(situation, float(limit or 0)) is None
 
 
 def _budget_is_full(situation: Situation) -> bool:

@@ -66,12 +66,12 @@ LEVERS: tuple[Lever, ...] = (
     _lever(memory.quantize_weights, _KV, _BANDWIDTH),
     _lever(memory.speculative_decoding, _BANDWIDTH),
     # How the GPUs there are are used
-    _lever(spreading.rebalance_replicas, Bottleneck.IMBALANCE),
+    _lever(spreading.rebalance_replicas, Bottleneck.IMBALANCE, _SCHEDULER, *_CARDS),
     _lever(spreading.place_on_linked_gpus, _LINK),
     _lever(spreading.prefer_data_parallel, _LINK),
     _lever(spreading.prefer_pipeline_parallel, _LINK),
     # More of them
-    _lever(growing.add_replica, *_CARDS),
+    _lever(growing.add_replica, _SCHEDULER, *_CARDS),
     _lever(growing.raise_tensor_parallel_size, *_CARDS),
     _lever(growing.mig_slices, Bottleneck.MEMORY_GROWTH),
     _lever(growing.move_to_larger_gpu, _KV, _BANDWIDTH),

@@ -1,6 +1,7 @@
 """Levers that cost money: replicas, more ranks, slices of a card, a larger card."""
 
 from pinchpoint.diagnosis.judgement import count, duration, percent
+from pinchpoint.diagnosis.levers.batching import limit_is_right
 from pinchpoint.diagnosis.levers.flags import flag
 from pinchpoint.diagnosis.levers.situation import Situation, tokens_in_words
 from pinchpoint.diagnosis.verdict import Advice, Bottleneck
@@ -16,8 +17,11 @@ _MIG_CARDS = ("A100", "A800", "H100", "H200", "B200")
 
 def add_replica(situation: Situation) -> Advice | None:
     now = situation.replicas
+    if situation.bottleneck is Bottleneck.SCHEDULER and not limit_is_right(situation):
+        return None
     wait = situation.signals.load.queue_wait_seconds if situation.strain.queue else None
     brings = {
+        Bottleneck.SCHEDULER: "slots; with more of them on this one tokens would be late, or the KV cache full",
         Bottleneck.KV_CAPACITY: "a KV cache of its own"
         + (f" of {tokens_in_words(situation.kv_tokens)}" if situation.kv_tokens else ""),
         Bottleneck.COMPUTE: "compute",
@@ -29,12 +33,11 @@ def add_replica(situation: Situation) -> Advice | None:
     gain = (
         f"{low:g} to {high:g} times the throughput" if now == 1 else f"about {(now + 1) / now:.2g} times the throughput"
     )
-    after = f"; a new request waits {duration(wait)} now" if wait else ""
     return Advice(
         action="add_replica",
         text=f"Then another replica: it brings {brings}.",
-        reason=situation.queue_words,
-        effect=f"{gain}, each takes {percent(1 / (now + 1))} of the load{after}",
+        reason=f"a new request waits {duration(wait)}" if wait else None,
+        effect=f"{gain}; each takes {percent(1 / (now + 1))} of the load",
         flag=flag(situation.kind, "data_parallel_size", float(now + 1)),
         risk=f"{count(situation.ranks)} GPU{'s' if situation.ranks > 1 else ''} more; the balancer must spread evenly.",
     )

@@ -8,16 +8,19 @@ from pinchpoint.diagnosis.verdict import Advice, Bottleneck
 _MOST_UTILIZATION = 0.95  # the rest is for the CUDA context, NCCL and fragmentation
 _ROOM_FROM = 0.90  # a share above this (vLLM 0.33: .92) leaves too little to gain
 _FEW = 16  # requests a batch, below which reading the weights is nearly all of a step
+_LONG = (1 / 32, 1 / 4)  # of the pool: a request's mean size, from which one is long; above, all of them are
 _FULL_PRECISION = 1.5  # bytes a weight: more is 16 bits
 
 
 def limit_max_model_len(situation: Situation) -> Advice | None:
-    """Where one request may take more than half of the pool. It creates no block, it bounds a request."""
+    """Where requests are long and one may take more than half of the pool. It creates no block, it bounds a request."""
     facts, tokens, size = situation.signals.facts, situation.kv_tokens, situation.tokens_per_request
     length = facts.max_model_len
-    if not length or tokens is None or size is None or length <= tokens / 2 or size > tokens / 4:
+    if not length or tokens is None or size is None or not tokens / 2 < length <= tokens:
         return None
-    proposed = int(max(4 * size, tokens / 4)) // 1024 * 1024
+    if not tokens * _LONG[0] <= size <= tokens * _LONG[1]:
+        return None
+    proposed = int(max(2 * size, tokens / 4)) // 1024 * 1024
     if not 1024 <= proposed < length:
         return None
     return Advice(
@@ -141,7 +144,7 @@ def _more_tokens(situation: Situation, then: float | None) -> str | None:
     if now is None or then is None or then <= now:
         return None
     more = f", {count((then - now) // size)} more requests of today's size" if size and then - now >= size else ""
-    return f"{tokens_in_words(then - now)} more than the {tokens_in_words(now)} of now{more}"
+    return f"{tokens_in_words(then)} instead of {tokens_in_words(now)}{more}"
 
 
 def _kv_share_of_reads(situation: Situation) -> float | None:

@@ -106,11 +106,6 @@ class Situation:
             return links.link_worst_bytes_per_second >= 1e11  # PCIe 5.0 x16 is 63 GB/s, NVLink 3 of two links 100
         return None
 
-    @property
-    def queue_words(self) -> str | None:
-        waiting = self.strain.waiting
-        return None if waiting is None else waiting.text
-
 
 def tokens_in_words(tokens: float) -> str:
     """Rounded to what matters: 31,000 tokens."""

@@ -3,13 +3,15 @@
 from pinchpoint.diagnosis.judgement import count, duration, percent
 from pinchpoint.diagnosis.levers.flags import flags
 from pinchpoint.diagnosis.levers.situation import Situation
-from pinchpoint.diagnosis.verdict import Advice
+from pinchpoint.diagnosis.verdict import Advice, Bottleneck
 
 _WEIGHTS_AT_MOST = 0.75  # of one card's memory, so that a KV cache is left
 
 
 def rebalance_replicas(situation: Situation) -> Advice | None:
     spread = situation.signals.spread
+    if situation.bottleneck is not Bottleneck.IMBALANCE and not (spread.replicas_queued and spread.replicas_with_room):
+        return None
     reasons = [
         *(
             [f"{count(spread.replicas_queued)} of {count(spread.replicas or 0)} replicas queue"]
