@@ -80,20 +80,18 @@ def _has_bar(fact: Mapping[str, Any]) -> bool:
     return ratio and "threshold" in fact and 0 <= fact.get("value", -1) <= 1 and 0 < fact["threshold"] <= 1
 
 
-def _fact(page: Page, fact: Mapping[str, Any], *, bars: bool) -> Text:
-    if not bars:
-        return Text(fact["text"])
+def _fact(page: Page, fact: Mapping[str, Any], *, bars: bool) -> tuple[Text, str]:
     if _has_bar(fact):
-        return Text.assemble(page.bar(fact["value"], fact["threshold"]), " ", fact["text"])
-    return Text.assemble(" " * 17, fact["text"])
+        return page.bar(fact["value"], fact["threshold"]).append(" "), fact["text"]
+    return Text(" " * (page.bar(0, 1).cell_len + 1) if bars else ""), fact["text"]
 
 
-def _lever(number: int, lever: Mapping[str, Any]) -> list[Text]:
-    parts = [Text.assemble((f"{number}. ", "bold"), lever["text"])]
+def _lever(number: int, lever: Mapping[str, Any]) -> list[tuple[Text, str | Text]]:
+    lines: list[tuple[Text, str | Text]] = [(Text(f"{number}. ", "bold"), lever["text"])]
     if "flag" in lever:
-        parts.append(Text.assemble("   ", (lever["flag"], "bold cyan")))
+        lines.append((Text("   "), Text(lever["flag"], "bold cyan")))
     labelled = (("why", "reason"), ("expect", "effect"), ("risk", "risk"))
-    return parts + [Text.assemble((f"   {label}: ", "dim"), lever[name]) for label, name in labelled if name in lever]
+    return lines + [(Text(f"   {label}: ", "dim"), lever[name]) for label, name in labelled if name in lever]
 
 
 def _print_replicas(page: Page, engines: Sequence[Mapping[str, Any]]) -> None:
@@ -101,11 +99,11 @@ def _print_replicas(page: Page, engines: Sequence[Mapping[str, Any]]) -> None:
         return
     page.gap()
     page.head(Text("each of its engines", "bold"))
-    longest = max(len(one["engine"]) for one in engines)
+    longest, widest = (max(len(one[name]) for one in engines) for name in ("engine", "class"))
     for one in engines:
         style = _STYLES.get(one["class"], "red").removeprefix("bold ")
-        words = Text.assemble(f"{one['engine']:<{longest}}  ", (one["class"], style), f"  {one['why']}")
-        page.paragraphs("", [words])
+        lead = Text.assemble(f"{one['engine']:<{longest}}  ", (f"{one['class']:<{widest}}  ", style))
+        page.paragraphs("", [(lead, one["why"])])
 
 
 def _opening(text: str) -> str:

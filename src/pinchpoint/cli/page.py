@@ -25,12 +25,15 @@ class Page:
         self.coloured = self._wraps and self.console.color_system is not None and not self.console.no_color
 
     def head(self, text: Text) -> None:
-        self._put(text, "", 0)
+        self._put(Text(), text)
 
-    def paragraphs(self, label: str, lines: Iterable[Text | str]) -> None:
-        """Lines under one label: it stands before the first. Nothing where there are none."""
+    def paragraphs(self, label: str, lines: Iterable[str | Text | tuple[str | Text, str | Text]]) -> None:
+        """Lines under one label: it stands before the first. Nothing where there are none. Of a pair the first stands
+        before the second, which wraps beside it."""
         for number, line in enumerate(lines):
-            self._labelled(label if number == 0 else "", Text(line) if isinstance(line, str) else line)
+            lead, body = line if isinstance(line, tuple) else ("", line)
+            before = Text(f"{'':{_INDENT}}{label if number == 0 else '':<{_LABEL}}", "dim")
+            self._put(before.append_text(_text(lead)), _text(body))
 
     def gap(self) -> None:
         """An empty line, where people look."""
@@ -46,12 +49,13 @@ class Page:
         style = "red" if value >= threshold else "green"
         return Text.assemble(("".join(cells[:mark]), style), (cells[mark], "bold"), ("".join(cells[mark + 1 :]), style))
 
-    def _labelled(self, label: str, text: Text) -> None:
-        self._put(text, f"{'':{_INDENT}}{label:<{_LABEL}}", _INDENT + _LABEL)
-
-    def _put(self, text: Text, before: str, indent: int) -> None:
-        lines = text.wrap(self.console, max(20, self.width - indent)) if self._wraps else [text]
+    def _put(self, before: Text, body: Text) -> None:
+        indent = before.cell_len
+        lines = body.wrap(self.console, max(20, self.width - indent)) if self._wraps else [body]
         for number, line in enumerate(lines):
-            head = before if number == 0 else " " * indent
             line.rstrip()
-            self.console.print(Text.assemble((head, "dim"), line), soft_wrap=True)
+            self.console.print(Text.assemble(before if number == 0 else " " * indent, line), soft_wrap=True)
+
+
+def _text(words: str | Text) -> Text:
+    return Text(words) if isinstance(words, str) else words

@@ -17,6 +17,9 @@ _MIG_CARDS = ("A100", "A800", "H100", "H200", "B200")
 
 def add_replica(situation: Situation) -> Advice | None:
     now = situation.replicas
+    spread = situation.signals.spread
+    if spread.replicas_queued and spread.replicas_with_room:
+        return None  # there are replicas enough
     if situation.bottleneck is Bottleneck.SCHEDULER and not limit_is_right(situation):
         return None
     wait = situation.signals.load.queue_wait_seconds if situation.strain.queue else None
