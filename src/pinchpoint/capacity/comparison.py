@@ -175,9 +175,7 @@ def _of_gain(before: MeasuredRun, after: MeasuredRun) -> Iterator[str]:
     ranks, replicas = _ranks(after) / _ranks(before), after.replicas / before.replicas
     pace = _times(before.tpot_seconds, after.tpot_seconds)
     if ranks > 1 and replicas == 1:
-        yield from _against(
-            _times(before.tpot_seconds, after.tpot_seconds), ranks, TENSOR_PARALLEL_GAIN, "the pace of tokens is"
-        )
+        yield from _against(pace, ranks, TENSOR_PARALLEL_GAIN, "the pace of tokens is")
     if replicas > 1 and ranks == 1:
         if after.bottleneck in _NO_PINCH:
             yield "the replicas are not filled by this load: how much more they bear takes a load test"

@@ -59,7 +59,7 @@ def _print_engine(page: Page, one: Mapping[str, Any]) -> None:
     page.gap()
     helps, style = {True: ("yes", "green"), False: ("no", "red"), None: ("can't tell", "yellow")}[one["more_gpus_help"]]
     page.paragraphs("more GPUs", [Text.assemble((helps, f"bold {style}"), f": {one['more_gpus_reason']}")])
-    page.paragraphs("timeline", strip(one["timeline"], min(_STRIP, page.width - 20), coloured=page.coloured))
+    page.paragraphs("timeline", strip(one["timeline"], max(10, min(_STRIP, page.width - 14)), coloured=page.coloured))
 
 
 def _headline(one: Mapping[str, Any]) -> Text:

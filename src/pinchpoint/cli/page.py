@@ -13,6 +13,7 @@ _INDENT = 2
 _LABEL = 11  # cells, the space after it included
 _BAR = 16
 _WIDEST = 110  # cells: longer lines are hard to read
+_NARROWEST = 12  # cells of text: beyond that the terminal wraps
 
 
 class Page:
@@ -51,7 +52,7 @@ class Page:
 
     def _put(self, before: Text, body: Text) -> None:
         indent = before.cell_len
-        lines = body.wrap(self.console, max(20, self.width - indent)) if self._wraps else [body]
+        lines = body.wrap(self.console, max(_NARROWEST, self.width - indent)) if self._wraps else [body]
         for number, line in enumerate(lines):
             line.rstrip()
             self.console.print(Text.assemble(before if number == 0 else " " * indent, line), soft_wrap=True)
