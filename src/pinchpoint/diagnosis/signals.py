@@ -1,7 +1,7 @@
 """Everything a rule may look at, measured once per verdict."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from math import inf
 
 from pinchpoint.diagnosis.compared import Compared, compared_of
@@ -62,6 +62,8 @@ class Signals:
     growth: Growth = field(default_factory=Growth)
     probed: Probed | None = None  # only of an engine that says nothing itself
     compared: Compared | None = None  # None: no probe of ours leads to it
+    # What was found of these very signals, with what else it is made of: every rule asks for the same.
+    found: dict[str, tuple[object, object]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def ttft(self) -> Objective:
@@ -90,11 +92,11 @@ class Signals:
         found: dict[str, float] = {}
         parts = (self, self.load, self.latency, self.devices, self.roofline, self.host, self.links)
         for part in (*parts, self.spread, self.growth, self.probed, self.compared):
-            for each in fields(part) if part is not None else ():
-                value = getattr(part, each.name)
+            for name in part.__slots__ if part is not None else ():  # fields() takes longer
+                value = getattr(part, name)
                 value = value.value if isinstance(value, Quantile) else value
                 if isinstance(value, float | int) and not isinstance(value, bool) and known(value) is not None:
-                    found[each.name] = float(value)
+                    found[name] = float(value)
         return found
 
 

@@ -80,6 +80,11 @@ LEVERS: tuple[Lever, ...] = (
 )
 
 
+_BY_CLASS = {
+    bottleneck: tuple(lever.offer for lever in LEVERS if bottleneck in lever.classes) for bottleneck in Bottleneck
+}
+
+
 def levers_for(
     bottleneck: Bottleneck, signals: Signals, thresholds: Thresholds, missing: Sequence[str] = ()
 ) -> tuple[Advice, ...]:
@@ -88,5 +93,4 @@ def levers_for(
     ``missing`` are the signals that the verdict lacked.
     """
     situation = Situation(bottleneck, signals, thresholds, missing)
-    offers = (lever.offer(situation) for lever in LEVERS if bottleneck in lever.classes)
-    return tuple(advice for advice in offers if advice is not None)
+    return tuple(advice for offer in _BY_CLASS[bottleneck] if (advice := offer(situation)) is not None)

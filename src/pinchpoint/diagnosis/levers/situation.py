@@ -50,14 +50,12 @@ class Situation:
         except (ValueError, TypeError, OverflowError, ZeroDivisionError):  # none given, or none of those we can add up
             return None
 
-    @property
+    @cached_property
     def weight_bytes(self) -> float | None:
         """On all ranks together."""
-        facts = self.signals.facts
-        bytes_each = weight_dtype_bytes(facts.quantization, facts.model_config)
-        return self.shape.weight_bytes(bytes_each) if self.shape else None
+        return self.shape.weight_bytes(self.bytes_per_weight or 2.0) if self.shape else None
 
-    @property
+    @cached_property
     def bytes_per_weight(self) -> float | None:
         """``None`` without a config: then nobody knows whether the checkpoint is quantised."""
         facts = self.signals.facts
@@ -76,11 +74,11 @@ class Situation:
         said = (self.signals.facts.kv_cache_dtype or "").lower()
         return said.startswith(("fp8", "int8", "nvfp4", "fp4", "turboquant"))
 
-    @property
+    @cached_property
     def kv_tokens(self) -> float | None:
         return self.signals.facts.kv_cache_capacity_tokens or self.signals.load.kv_cache_capacity_tokens
 
-    @property
+    @cached_property
     def tokens_per_request(self) -> float | None:
         """What a running request holds of the KV cache now, on average."""
         load, tokens = self.signals.load, self.kv_tokens
