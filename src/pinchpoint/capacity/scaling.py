@@ -1,41 +1,115 @@
-"""Would more GPUs help? A first verdict from the class of the bottleneck alone."""
+"""Would more GPUs help? Asked as: would the same load, with one more replica or twice the ranks, be better off?
 
+``None`` where something that costs no GPU comes first (a limit to raise, a card to mend, a process to restart) and
+nobody knows what pinches after that; the reason then says what comes first.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis
 
+_THROTTLED = 0.05  # share of cgroup periods with the quota used up, from which the host is what every replica waits for
+_PRESSED = 0.2  # PSI "some"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """``more_gpus_help`` is ``None`` when the evidence does not say; ``reason`` is one sentence."""
+    """``more_gpus_help`` is ``None`` when the evidence does not say; ``reason`` is one sentence, with the shape in
+    which GPUs would help: a replica, more ranks, a larger card."""
 
     more_gpus_help: bool | None
     reason: str
 
 
-# More replicas add what the class lacks (yes), or leave the pinch where it is (no).
-_BY_CLASS: dict[Bottleneck, tuple[bool, str]] = {
-    Bottleneck.KV_CAPACITY: (True, "another replica brings its own KV cache; try the cheaper levers first"),
-    Bottleneck.COMPUTE: (True, "prefill is at what this card can do; another replica adds compute"),
-    Bottleneck.MEMORY_BANDWIDTH: (
-        True,
-        "decode streams all that this card's memory can; another replica adds bandwidth",
-    ),
+_Verdict = tuple[bool | None, str]
+
+
+def _kv_capacity(diagnosis: Diagnosis) -> _Verdict:
+    if _offers(diagnosis, "raise_tensor_parallel_size"):
+        return True, (
+            "weights fill most of each card: twice the ranks, or larger cards, bring more KV cache than another replica"
+        )
+    return True, "another replica brings its own KV cache; try the cheaper levers first"
+
+
+def _compute(diagnosis: Diagnosis) -> _Verdict:
+    if _queues(diagnosis):
+        return True, "prefill is at what these cards can do, and requests queue: another replica adds compute"
+    if _offers(diagnosis, "raise_tensor_parallel_size"):
+        return True, "one prompt takes too long without any queue: twice the ranks halve it, another replica does not"
+    return True, "prefill is at what these cards can do; another replica adds compute"
+
+
+def _memory_bandwidth(diagnosis: Diagnosis) -> _Verdict:
+    if not _offers(diagnosis, "add_replica") and _offers(diagnosis, "raise_tensor_parallel_size"):
+        return (
+            True,
+            "each token waits for all weights to be read: twice the ranks, or faster memory, not another replica",
+        )
+    if _offers(diagnosis, "raise_tensor_parallel_size"):
+        return True, (
+            "decode reads all that this memory can: another replica shares the batch, twice the ranks share the weights"
+        )
+    return True, "decode reads all that this card's memory can; another replica adds bandwidth"
+
+
+def _scheduler(diagnosis: Diagnosis) -> _Verdict:
+    if _offers(diagnosis, "add_replica"):
+        return True, "slots are full and this replica bears no more of them: another brings its own"
+    return None, "a limit stops the engine while memory and compute are free: raise it first, it costs no GPU, then see"
+
+
+def _host_cpu(diagnosis: Diagnosis) -> _Verdict:
+    signals = diagnosis.signals
+    throttled, pressed = signals.get("host_cpu_throttled_ratio", 0.0), signals.get("host_cpu_pressure_ratio", 0.0)
+    if throttled >= _THROTTLED or pressed >= _PRESSED:
+        return False, "the host can't feed the GPUs it has, and a replica on it takes CPU from the others"
+    return None, "the host can't feed the GPUs it has: first the CPU; a replica helps only with cores of its own"
+
+
+def _imbalance(diagnosis: Diagnosis) -> _Verdict:
+    queued, room = diagnosis.signals.get("replicas_queued"), diagnosis.signals.get("replicas_with_room")
+    if queued is not None and room is not None and room < queued:
+        return None, "some replicas have room while others queue: level the load first, then see whether it fits"
+    return False, "some replicas have room while others queue: level the load, the GPUs there are will do"
+
+
+_BY_CLASS: Mapping[Bottleneck, Callable[[Diagnosis], _Verdict]] = {
+    Bottleneck.KV_CAPACITY: _kv_capacity,
+    Bottleneck.COMPUTE: _compute,
+    Bottleneck.MEMORY_BANDWIDTH: _memory_bandwidth,
+    Bottleneck.SCHEDULER: _scheduler,
+    Bottleneck.HOST_CPU: _host_cpu,
+    Bottleneck.IMBALANCE: _imbalance,
+}
+_ALWAYS: Mapping[Bottleneck, _Verdict] = {
     Bottleneck.IDLE: (False, "what there is has nothing to do"),
     Bottleneck.HEALTHY: (False, "the service meets its objectives with the GPUs it has"),
-    Bottleneck.SCHEDULER: (False, "a configured limit stops the engine while memory and compute are free"),
-    Bottleneck.HOST_CPU: (False, "the host can't feed the GPUs it has"),
-    Bottleneck.NETWORK: (False, "time is lost between client and engine"),
-    Bottleneck.HARDWARE: (False, "a card is sick or throttled; mend it first"),
-    Bottleneck.IMBALANCE: (False, "some replicas idle while others queue"),
-    Bottleneck.STALLED: (False, "the engine does not work off what it has"),
-    Bottleneck.SLEEPING: (False, "the engine is asleep"),
+    Bottleneck.SLEEPING: (False, "the engine is asleep: wake it"),
+    Bottleneck.NETWORK: (False, "time is lost between client and engine, where no GPU is"),
+    Bottleneck.INTERCONNECT: (
+        None,
+        "more ranks over such links make it worse; first change how the model is split, then see",
+    ),
+    Bottleneck.HARDWARE: (None, "a card is sick or held back: mend it first, then see whether there are enough"),
+    Bottleneck.STALLED: (None, "the engine does not work off what it has: bring it back first, then see"),
+    Bottleneck.MEMORY_GROWTH: (None, "something else takes the card's memory: stop that first, then see"),
+    Bottleneck.NO_DATA: (None, "the engine can't be seen"),
+    Bottleneck.UNKNOWN: (None, "what is known does not tell"),
 }
 
 
 def judge_scaling(diagnosis: Diagnosis) -> Scaling:
-    """Says whether adding a GPU (as one more replica) would help, or that the class does not tell."""
-    if diagnosis.bottleneck in _BY_CLASS:
-        helps, reason = _BY_CLASS[diagnosis.bottleneck]
-        return Scaling(more_gpus_help=helps, reason=reason)
-    return Scaling(more_gpus_help=None, reason="what is known does not tell")
+    """Says whether more GPUs would help and in which shape, or that the evidence does not tell."""
+    judge = _BY_CLASS.get(diagnosis.bottleneck)
+    helps, reason = judge(diagnosis) if judge else _ALWAYS[diagnosis.bottleneck]
+    return Scaling(more_gpus_help=helps, reason=reason)
+
+
+def _offers(diagnosis: Diagnosis, action: str) -> bool:
+    return any(advice.action == action for advice in diagnosis.advice)
+
+
+def _queues(diagnosis: Diagnosis) -> bool:
+    return diagnosis.signals.get("queue_share", 0.0) > 0.0

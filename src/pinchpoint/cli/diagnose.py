@@ -3,13 +3,11 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from pinchpoint.cli.exits import BAD_NEWS, fail
-
-GOOD_NEWS = ("healthy", "idle", "sleeping")
 
 
 def diagnose(
@@ -18,6 +16,10 @@ def diagnose(
     ] = None,
     replay: Annotated[
         Path | None, typer.Option(help="Explain a recording (a folder; see `run --record`) instead of watching.")
+    ] = None,
+    compare: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="BEFORE AFTER", help="Say whether a change worked: a recording before it and one after."),
     ] = None,
     step: Annotated[
         float | None,
@@ -34,18 +36,24 @@ def diagnose(
 ) -> None:
     """Name the bottleneck, with evidence, what is missing and what to do.
 
-    Exit code 0: every engine is healthy, idle or sleeping; 1: anything else; 2: wrong usage or input.
+    Exit code 0: every engine is healthy, idle or sleeping (--compare: it worked); 1: anything else; 2: wrong usage or
+    input (--compare: the recordings can't be compared).
 
     \b
     Examples:
       pinchpoint diagnose http://127.0.0.1:8000 --seconds 30
       pinchpoint diagnose https://chat.example:8443 --ca-file ca.pem --bearer-token-file token
       pinchpoint diagnose --replay recording/ --json
+      pinchpoint diagnose --compare before/ after/
     """
-    from pinchpoint.cli.answer import print_answer
-
+    if compare is not None:
+        if urls or replay is not None:
+            fail("--compare takes two recordings and nothing else: no URL, no --replay")
+        _compare(*compare, step, as_json=as_json)
     if replay is not None and urls:
         fail("give URLs to watch or --replay, not both")
+    from pinchpoint.cli.explain import GOOD_NEWS, print_answer
+
     if (bearer_token_file or ca_file) and not urls:
         fail("--bearer-token-file and --ca-file are for the URLs that are given; give one")
     access: dict[str, Any] = {"bearer_token_file": bearer_token_file, "tls": {"ca_file": ca_file}}
@@ -57,6 +65,19 @@ def diagnose(
     answers = [answer] if "class" in answer else list(answer["engines"].values())
     if any(one["class"] not in GOOD_NEWS for one in answers):
         raise typer.Exit(BAD_NEWS)
+
+
+def _compare(before: Path, after: Path, step: float | None, *, as_json: bool) -> NoReturn:
+    from pinchpoint.cli.compare import compared, comparison_as_json, print_comparison
+
+    found = compared(before, after, step)
+    if as_json:
+        print(json.dumps(comparison_as_json(found), indent=2))
+    else:
+        print_comparison(found)
+    if found.worked is None:
+        fail(f"{before} and {after} can't be compared: {'; '.join(found.incomparable)}")
+    raise typer.Exit(0 if found.worked else BAD_NEWS)
 
 
 def _replayed(folder: Path, step: float | None) -> dict[str, Any]:

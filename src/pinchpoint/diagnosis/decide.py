@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pinchpoint.diagnosis.judgement import Judgement, ramp
+from pinchpoint.diagnosis.levers import levers_for
 from pinchpoint.diagnosis.memory import Memory
 from pinchpoint.diagnosis.rules import AT_ONCE, BY_PROBES, OVER_TIME, unknown
 from pinchpoint.diagnosis.signals import Signals, signals_of
@@ -59,7 +60,7 @@ def _judged(engine: str, signals: Signals, now: float, thresholds: Thresholds) -
         evidence=verdict.evidence + _beside(verdict, us_or_them(signals, thresholds)),
         contradicted_by=verdict.contradicted_by,
         missing=verdict.missing,
-        advice=verdict.advice,
+        advice=levers_for(verdict.bottleneck, signals, thresholds, verdict.missing),
         signals=signals.numbers(),
         ttft=signals.ttft,
         inter_token=signals.inter_token,

@@ -30,7 +30,9 @@ class Load:
     kv_cache_usage_ratio: float | None = None  # the fullest replica
     kv_cache_usage_peak_ratio: float | None = None
     kv_full_share: float | None = None
+    kv_cache_capacity_tokens: float | None = None  # of one replica, the smallest
     preemptions_per_second: float | None = None
+    prefix_cache_hit_ratio: float | None = None  # of the prompt tokens looked up
     prompt_tokens_per_second: float | None = None  # computed: what the prefix cache served is no work
     generation_tokens_per_second: float | None = None
     prefill_token_share: float | None = None  # computed prompt tokens over all computed tokens
@@ -99,7 +101,14 @@ def load_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Load:
         kv_cache_usage_ratio=mean(peaks),
         kv_cache_usage_peak_ratio=max(peaks, default=None),
         kv_full_share=_share([moment.kv_full for moment in moments]),
+        kv_cache_capacity_tokens=min(
+            (tokens for r in readings[-1].replicas if (tokens := known(r.kv_cache_capacity_tokens))), default=None
+        ),
         preemptions_per_second=rate(every, lambda replica: replica.preemptions_total),
+        prefix_cache_hit_ratio=ratio(
+            rate(every, lambda replica: replica.prefix_cache_hits_total),
+            rate(every, lambda replica: replica.prefix_cache_queries_total),
+        ),
         prompt_tokens_per_second=prompt,
         generation_tokens_per_second=generation,
         prefill_token_share=ratio(prompt, total([prompt, generation]) if generation is not None else None),

@@ -1,7 +1,7 @@
 """Everything a rule may look at, measured once per verdict."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from math import inf
 
 from pinchpoint.diagnosis.compared import Compared, compared_of
@@ -54,6 +54,8 @@ class Signals:
     probed: Probed | None = None  # only of an engine that says nothing itself
     compared: Compared | None = None  # None: no probe of ours that leads to it is held against a hosted one
     way: Way | None = None  # None: no local probe of ours leads to it
+    # What was found of these very signals, with what else it is made of: every rule asks for the same.
+    found: dict[str, tuple[object, object]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def ttft(self) -> Objective:
@@ -83,11 +85,11 @@ class Signals:
         found: dict[str, float] = {}
         parts = (self, self.load, self.latency, self.devices, self.roofline, self.host, self.links)
         for part in (*parts, self.spread, self.growth, self.probed, self.compared, self.way):
-            for each in fields(part) if part is not None else ():
-                value = getattr(part, each.name)
+            for name in part.__slots__ if part is not None else ():  # fields() takes longer
+                value = getattr(part, name)
                 value = value.value if isinstance(value, Quantile) else value
                 if isinstance(value, float | int) and not isinstance(value, bool) and known(value) is not None:
-                    found[each.name] = float(value)
+                    found[name] = float(value)
         return found
 
 

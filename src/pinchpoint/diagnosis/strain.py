@@ -35,7 +35,15 @@ class Strain:
 
 
 def strain_of(signals: Signals, thresholds: Thresholds) -> Strain:
-    """Weighs queue, TTFT and inter-token latency against the engine's objectives."""
+    """Weighs queue, TTFT and inter-token latency against the engine's objectives. Every rule asks: it is found once."""
+    for_thresholds, found = signals.found.get("strain", (None, None))
+    if for_thresholds is not thresholds or not isinstance(found, Strain):
+        found = _strain(signals, thresholds)
+        signals.found["strain"] = (thresholds, found)
+    return found
+
+
+def _strain(signals: Signals, thresholds: Thresholds) -> Strain:
     load = signals.load
     queue = _queue(signals, thresholds)
     waiting = None

@@ -47,10 +47,18 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """One lever. ``action`` is a label value (``fp8_kv_cache``), ``text`` is for people. The cheapest comes first."""
+    """One lever. ``action`` is a label value (``fp8_kv_cache``), ``text`` is for people. The cheapest comes first.
+
+    ``reason`` is why here, with this engine's own numbers; ``effect`` what to expect of it, as far as arithmetic tells;
+    ``flag`` what to start the engine with, in the words of its own kind; ``risk`` what may go wrong.
+    """
 
     action: str
     text: str
+    reason: str | None = None
+    effect: str | None = None
+    flag: str | None = None
+    risk: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
