@@ -168,7 +168,7 @@ def stop_buffering(situation: Situation) -> Advice | None:  # noqa: ARG001 - eve
 
 
 def go_around_the_gateway(situation: Situation) -> Advice | None:
-    told = situation.signals.compared
+    told = situation.signals.way
     client, own = (told.probe_client_ttft_seconds, told.probe_engine_ttft_seconds) if told else (None, None)
     known = client is not None and own is not None
     return Advice(

@@ -10,7 +10,7 @@ from pinchpoint.simulator.world import Fault, Leak, LostCard, Stall, Throttle
 
 
 class Ills:
-    """``apply`` sets what holds now; a leak began at ``began``. ``dead``: replicas whose process has ended, for good."""
+    """``apply`` sets what holds now; a leak began at ``began``. ``dead``: replicas whose process has ended."""
 
     def __init__(self, faults: Sequence[Fault], *, asleep: bool, began: float = 0.0) -> None:
         self._faults, self._asleep, self._began = faults, asleep, began
