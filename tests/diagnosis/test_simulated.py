@@ -1,16 +1,19 @@
 """The simulator plays a story that the diagnosis knows nothing of, and is found out; with less to see, honestly."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pinchpoint.diagnosis import Bottleneck, Diagnosis, Thresholds, judge_recording
-from pinchpoint.simulator.node.recording import write_recording
+from pinchpoint.simulator import world_of, write_recording
+from pinchpoint.simulator.world import Probes
 from pinchpoint.sources.recording import read_recording
 
 
 def played(folder: Path, scenario: str, *hidden: str) -> Diagnosis:
-    write_recording(folder, scenario, seconds=60.0, seed=3)
+    world = replace(world_of(scenario, seed=3), probes=Probes(every_seconds=10.0))
+    write_recording(folder, world, seconds=90.0)
     for name in hidden:
         (folder / name).unlink()
     recording = read_recording(folder)
@@ -24,7 +27,14 @@ def played(folder: Path, scenario: str, *hidden: str) -> Diagnosis:
         ("memory_wall", Bottleneck.KV_CAPACITY),
         ("slots_exhausted", Bottleneck.SCHEDULER),
         ("prefill_storm", Bottleneck.COMPUTE),
+        ("bandwidth_bound", Bottleneck.MEMORY_BANDWIDTH),
         ("throttled_gpu", Bottleneck.HARDWARE),
+        ("host_starved", Bottleneck.HOST_CPU),
+        ("buffering_gateway", Bottleneck.NETWORK),
+        ("uneven_replicas", Bottleneck.IMBALANCE),
+        ("neighbour_leak", Bottleneck.MEMORY_GROWTH),
+        ("stalled", Bottleneck.STALLED),
+        ("asleep", Bottleneck.SLEEPING),
         ("idle", Bottleneck.IDLE),
     ],
 )
