@@ -36,7 +36,11 @@ class StepTimer:
         # vLLM's asynchronous scheduling, where it is on, prepares the next step while the GPU is busy with this one.
         overlap = random.uniform(0.4, 0.9)
         self._overlap = overlap if random.random() < 0.7 else 0.0
+        # A matrix for each expert, with the few tokens that chose it: kernels reach less than in one large product.
+        computing, reading = random.uniform(0.45, 0.75), random.uniform(0.8, 0.95)
         shape, tp = spec.shape, spec.tensor_parallel_size
+        if shape.experts is not None:
+            compute_efficiency, bandwidth_efficiency = compute_efficiency * computing, bandwidth_efficiency * reading
         self._flops_per_token, self._flops_per_pair = dense_flops(shape, 1) / tp, attention_flops(shape, 1) / tp
         self._kv_bytes = shape.kv_bytes_per_token(kv_dtype_bytes(spec.kv_cache_dtype, spec.model_config), tp)
         self._state_bytes = 2 * shape.state_bytes_per_request(tp)  # read and written
