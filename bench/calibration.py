@@ -2,8 +2,8 @@
 
     python bench/calibration.py [--seeds 15] [--json]
 
-A simulated node draws its efficiencies and overheads from its seed, so a figure is the median over seeds, with the range
-beside it. Prints a table; nothing is asserted here (``tests/simulator/test_calibration.py`` does).
+A simulated node draws its efficiencies and overheads from its seed, so a figure is the median over seeds, with their
+range beside it. Prints a table; nothing is asserted here (``tests/simulator/test_calibration.py`` does).
 """
 
 import argparse
@@ -105,7 +105,7 @@ def _pace_seconds(model: str, gpu: str, prompt: int, clients: int, seed: int) ->
 def _requests_per_second(model: str, gpu: str, ranks: int, seed: int) -> float:
     """The suite's throughput test: 200 prompts of ShareGPT at once. Its lengths here are log-normal with the means
     that vLLM's sampling of it has, about 220 tokens in and 200 out."""
-    random = Random(seed)  # noqa: S311 - a seeded model, no secret
+    random = Random(seed)
 
     def length(mean: float, sigma: float) -> int:
         return max(4, min(1024, round(mean * random.lognormvariate(-sigma * sigma / 2, sigma))))
