@@ -119,4 +119,4 @@ def test_a_stalled_engine_begins_no_step_and_its_gauges_freeze_while_requests_qu
     engine.run_until(60.0)
     assert engine.open_requests == 0
     assert engine.ledger.e2e.count == 100
-    assert engine.ledger.inter_token.counts[-5] > 0  # between 7.5 and 10 s: who was in the midst of an answer
+    assert sum(engine.ledger.inter_token.counts[-5:-3]) > 0  # 7.5 to 20 s: who was in the midst of an answer

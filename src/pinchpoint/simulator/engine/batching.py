@@ -104,10 +104,10 @@ class Batcher:
 
     def _grow_decoders(self, batch: Batch) -> None:
         """A block for each that begins one, in order of admission, at the cost of the youngest."""
-        growing = tuple(self.decoders.growing())
+        growing = self.decoders.growing()
         if not growing or self.pool.allocate(len(growing)):
             return
-        for request in list(growing):
+        for request in growing:
             while request in self.running and not self.pool.allocate(1):
                 self._preempt_youngest(batch)
 

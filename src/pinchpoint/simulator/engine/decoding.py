@@ -49,9 +49,9 @@ class Decoders:
         self.count -= 1
         self.context_tokens -= request.computed_tokens
 
-    def growing(self) -> Iterable[Request]:
+    def growing(self) -> tuple[Request, ...]:
         """Those that need one more block for the step that begins next, in the order in which they joined."""
-        return self._grow[self.steps % self._block_size]
+        return tuple(self._grow[self.steps % self._block_size])
 
     def begin(self) -> None:
         self.steps += 1
