@@ -51,8 +51,33 @@ def test_a_prefix_is_forgotten_when_somebody_needs_the_room():
 def test_only_the_first_publishes_a_prefix():
     pool = BlockPool(100)
     pool.allocate(8)
-    assert pool.publish("system", 4)
-    assert not pool.publish("system", 4)
+    assert pool.publish("system", 4) == 4
+    assert pool.publish("system", 4) == 0
+
+
+def test_a_prefix_is_forgotten_when_as_much_was_taken_as_was_free_before_it():
+    pool = BlockPool(100)
+    pool.allocate(4)
+    pool.publish("system", 4)
+    pool.release(0, "system")
+    for _ in range(9):
+        pool.allocate(10)
+        pool.release(10)
+    assert pool.cached_blocks("system") == 4
+    pool.allocate(10)
+    assert pool.cached_blocks("system") == 0
+    assert pool.free == 89
+
+
+def test_a_prefix_grows_when_one_who_holds_it_has_more():
+    pool = BlockPool(100)
+    pool.allocate(10)
+    pool.publish("chat", 4)
+    assert pool.publish("chat", 9, referenced=True) == 5
+    assert pool.publish("chat", 9, referenced=True) == 0
+    assert pool.publish("chat", 20) == 0
+    pool.release(1, "chat")
+    assert (pool.free, pool.cached_blocks("chat")) == (99, 9)
 
 
 class Pool(RuleBasedStateMachine):
@@ -85,6 +110,15 @@ class Pool(RuleBasedStateMachine):
             self.references[prefix] = 1
             return (blocks - 5, prefix)
         return holding
+
+    @rule(target=holdings, holding=consumes(holdings), more=st.integers(1, 8))
+    def grow(self, holding, more):
+        blocks, held = holding
+        if held is None or more > blocks:
+            return holding
+        given = self.pool.publish(held, self.pool.cached_blocks(held) + more, referenced=True)
+        self.own -= given
+        return (blocks - given, held)
 
     @rule(holding=consumes(holdings))
     def release(self, holding):

@@ -1,5 +1,7 @@
 """Advancing all decoding requests at once is the same as looking at each of them in each step."""
 
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,43 +26,39 @@ specs = st.one_of(
         max_num_batched_tokens=st.integers(256, 512),
     ),
 )
-asked = st.lists(
-    st.builds(
-        dict,
-        after=st.sampled_from([0.0, 0.0, 0.003, 0.1, 1.0]),
-        prompt=st.integers(1, 700),
-        output=st.integers(1, 300),
-        front_end=st.sampled_from([0.0, 0.02]),
-        prefix=st.sampled_from([None, "system", "chat"]),
-        prefix_tokens=st.sampled_from([8, 100, 333, 900]),
-        listens=st.booleans(),
-    ),
-    min_size=1,
-    max_size=60,
-)
 moments = st.lists(
-    st.tuples(st.floats(0.001, 1.0), st.sampled_from([1.0, 0.5]), st.booleans(), st.none() | st.integers(0, 59)),
+    st.tuples(st.floats(0.001, 1.0), st.sampled_from([1.0, 0.5]), st.booleans(), st.none() | st.integers(0, 79)),
     max_size=8,
 )
 
 
-def requests(asked, hearing=None):
-    at = 0.0
-    for identity, each in enumerate(asked):
-        at += each["after"]
-        more = {"prefix": each["prefix"], "prefix_tokens": each["prefix_tokens"] if each["prefix"] else 0}
-        if hearing is not None and each["listens"]:
+def requests(number, per_second, seed, hearing=None):
+    """A crowd, some of whom share prefixes, whole prompts among them, and some of whom listen if ``hearing``."""
+    chance, at = Random(seed), 0.0
+    for identity in range(number):
+        at += chance.choice([0.0, chance.expovariate(per_second)])
+        more = {"queued_at": at + chance.choice([0.0, 0.02])}
+        if chance.random() < 0.5:
+            more |= {"prefix": chance.choice(["system", "chat"]), "prefix_tokens": chance.choice([8, 100, 333, 900])}
+        if chance.random() < 0.2 and hearing is not None:
             more["on_token"] = lambda told: hearing[told.identity].append((told.last_token_at, told.generated_tokens))
-        yield request(identity, each["prompt"], each["output"], arrived_at=at, queued_at=at + each["front_end"], **more)
+        prompt = chance.choice([16 * chance.randint(1, 40), chance.randint(1, 700)])
+        yield request(identity, prompt, chance.randint(1, 300), arrived_at=at, **more)
 
 
 @settings(max_examples=100, deadline=None)
-@given(changes=specs, asked=asked, moments=moments, seed=st.integers(0, 9))
-def test_the_quick_engine_and_the_plain_one_do_the_same_to_the_last_token(changes, asked, moments, seed):
+@given(
+    changes=specs,
+    number=st.integers(1, 80),
+    per_second=st.sampled_from([2.0, 20.0, 200.0]),
+    moments=moments,
+    seed=st.integers(0, 10_000),
+)
+def test_the_quick_engine_and_the_plain_one_do_the_same_to_the_last_token(changes, number, per_second, moments, seed):
     spec = small_spec(**changes)
     quick, plain = SimulatedEngine(spec, seed), NaiveEngine(spec, seed)
-    heard = {identity: [] for identity in range(len(asked))}
-    ours, theirs = list(requests(asked, heard)), list(requests(asked))
+    heard = {identity: [] for identity in range(number)}
+    ours, theirs = list(requests(number, per_second, seed, heard)), list(requests(number, per_second, seed))
     for mine, other in zip(ours, theirs, strict=True):
         quick.submit(mine)
         plain.submit(other)

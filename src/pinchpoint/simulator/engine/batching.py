@@ -5,7 +5,8 @@ come first served, prompts in chunks. When blocks run out the youngest running r
 it has computed and goes to the head of the queue (recompute). After a preemption nobody is admitted in the same step.
 
 A prompt is cut only where the budget ends, and then nobody is admitted behind it: so of the running requests at most
-one is in prefill, and it is the youngest. All others decode, one token each, which the budget always has room for.
+one is in prefill, and it is the youngest. All others decode, one token each, which the budget always has room for, and
+began to decode in the order of their admission.
 """
 
 from __future__ import annotations
@@ -54,7 +55,6 @@ class Batcher:
         self.running: dict[Request, None] = {}  # in order of admission
         self.decoders = Decoders(spec.block_size)
         self._in_prefill: Request | None = None  # the one whose prompt is cut
-        self._admissions = 0
 
     def schedule(self, now: float) -> Batch:
         """The next step. It has no tokens when there is nothing to do."""
@@ -104,10 +104,10 @@ class Batcher:
 
     def _grow_decoders(self, batch: Batch) -> None:
         """A block for each that begins one, in order of admission, at the cost of the youngest."""
-        growing = tuple(self.decoders.growing())
+        growing = self.decoders.growing()
         if not growing or self.pool.allocate(len(growing)):
             return
-        for request in sorted(growing, key=lambda each: each.admission):
+        for request in growing:
             while request in self.running and not self.pool.allocate(1):
                 self._preempt_youngest(batch)
 
@@ -132,8 +132,6 @@ class Batcher:
         if not self.pool.allocate(blocks, request.prefix if cached else None):
             return False
         request.computed_tokens, request.shared_blocks = found, cached
-        self._admissions += 1
-        request.admission = self._admissions
         self.running[request] = None
         if request.scheduled_at is None:
             request.scheduled_at, request.cached_tokens = now, found

@@ -49,9 +49,9 @@ class Decoders:
         self.count -= 1
         self.context_tokens -= request.computed_tokens
 
-    def growing(self) -> Iterable[Request]:
-        """Those that need one more block for the step that begins next."""
-        return self._grow[self.steps % self._block_size]
+    def growing(self) -> tuple[Request, ...]:
+        """Those that need one more block for the step that begins next, in the order in which they joined."""
+        return tuple(self._grow[self.steps % self._block_size])
 
     def begin(self) -> None:
         self.steps += 1
@@ -72,8 +72,7 @@ class Decoders:
         request.computed_tokens += computed
         request.known_tokens += generated
         request.generated_tokens += generated
-        if generated:
-            request.last_token_at = self.last_token_at
+        request.last_token_at = self.last_token_at
         request.joined_step = self.steps
 
     def _computed(self, request: Request) -> int:

@@ -197,7 +197,8 @@ class SimulatedEngine:
             if request.joined_step is not None:
                 self.batcher.decoders.settle(request)
         for request in listened:
-            if request.on_token is not None:
+            gone = request.finished and request.generated_tokens < request.output_tokens  # by another's doing, just now
+            if request.on_token is not None and not gone:
                 request.on_token(request)
         for request in finished:
             if request.on_finish is not None:

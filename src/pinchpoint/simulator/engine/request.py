@@ -39,7 +39,6 @@ class Request:
     generated_tokens: int = 0
     cached_tokens: int = 0  # prompt tokens found in the prefix cache at first admission
     shared_blocks: int = 0  # of its blocks, those of the shared prefix
-    admission: int = 0  # the engine's count of admissions when it was last admitted
     joined_step: int | None = None  # the engine's count of steps when it began to decode; None: it doesn't
     preemptions: int = 0
     scheduled_at: float | None = None
