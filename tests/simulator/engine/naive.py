@@ -26,7 +26,7 @@ class NaiveEngine:
     def __init__(self, spec, seed):
         self.spec, self.now, self.conditions = spec, 0.0, Conditions()
         self.ledger, self.pool = Ledger(spec.max_model_len), BlockPool(spec.num_gpu_blocks)
-        self.timer = StepTimer(spec, Host(), Random(f"{seed}/{spec.name}/timing"))
+        self.timer = StepTimer(spec, Host(), Random(f"{seed}/timing"))
         self.arriving, self.waiting, self.running, self.everybody = [], [], [], {}
         self.step, self.steps, self.busy_seconds = None, 0, 0.0
 

@@ -34,7 +34,7 @@ class SimulatedEngine:
         self.conditions = Conditions()
         self.batcher = Batcher(spec)
         self.ledger = Ledger(spec.max_model_len)
-        self._timer = StepTimer(spec, host, Random(f"{seed}/{spec.name}/timing"))  # noqa: S311 - a seeded model
+        self._timer = StepTimer(spec, host, Random(f"{seed}/timing"))  # noqa: S311 - a seeded model
         self._work = Work()
         self._step: tuple[Batch, StepCost, float] | None = None  # in flight: what, its cost, its end
         self._arrivals: list[tuple[float, int, Request]] = []  # a heap, by time and then by order of submission
