@@ -1,6 +1,5 @@
 """The course of the classes of one engine: which one was shown when, for as long as somebody looked."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pinchpoint.diagnosis.verdict import Bottleneck, Settled
@@ -27,16 +26,16 @@ def lengthened(course: Course, before: Settled | None, shown: Settled, *, gap: b
     now, bottleneck = shown.diagnosis.at, shown.diagnosis.bottleneck
     if not course or before is None or gap:
         return (*course, Interval(start=now, end=now, bottleneck=bottleneck))
-    *earlier, last = course
+    earlier, last = course[:-1], course[-1]
     if last.bottleneck is bottleneck:
         return (*earlier, replace(last, end=now))
     start = last.start if before.diagnosis.collecting else min(now, max(shown.since, last.start))
     if start > last.start:
-        earlier.append(replace(last, end=start))
+        earlier = (*earlier, replace(last, end=start))
     return _joined(earlier, Interval(start=start, end=now, bottleneck=bottleneck))
 
 
-def _joined(earlier: Sequence[Interval], newest: Interval) -> Course:
+def _joined(earlier: Course, newest: Interval) -> Course:
     """As one with the interval before where nothing lies between."""
     if earlier and earlier[-1].bottleneck is newest.bottleneck and earlier[-1].end == newest.start:
         return (*earlier[:-1], replace(newest, start=earlier[-1].start))
@@ -44,6 +43,7 @@ def _joined(earlier: Sequence[Interval], newest: Interval) -> Course:
 
 
 def recent(course: Course, since: float, most: int) -> Course:
-    """What lies after ``since``, ``most`` intervals at most: the newest."""
-    kept = [replace(each, start=max(each.start, since)) for each in course[-most:] if each.end >= since]
-    return tuple(kept)
+    """What reaches beyond ``since``, ``most`` intervals at most: the newest."""
+    if not course or (len(course) <= most and course[0].end >= since):
+        return course
+    return tuple(each for each in course[-most:] if each.end >= since)
