@@ -1,6 +1,7 @@
 """A pinchpoint of its own process, as a user starts it, on a free loopback port."""
 
 import contextlib
+import os
 import re
 import signal
 import subprocess
@@ -38,7 +39,7 @@ class RunningDaemon:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=None if self._env is None else dict(self._env),
+                env={**(self._env or os.environ), "XDG_STATE_HOME": str(self.log_file.parent / "state")},
             )
         self.url = self.wait_for(self._listening, "the daemon to listen", START_SECONDS)
         return self

@@ -91,7 +91,7 @@ class Settings(BaseSettings):
     )
     state_directory: Path | None = Field(
         default=None,
-        description="Folder for what must outlive a restart: the ledger of hosted probes. Unset: systemd's "
+        description="Folder for what must outlive a restart: the ledger of hosted probes, verdicts. Unset: systemd's "
         "StateDirectory, else pinchpoint in $XDG_STATE_HOME or ~/.local/state. Made when it is first needed.",
     )
     tick_seconds: float = Field(

@@ -2,7 +2,8 @@
 
 Reads like a table of contents: ``observing`` keeps the sources' jobs in step with the settings, ``board`` holds their
 last readings, ``deciding`` turns a snapshot into verdicts, ``telling`` renders and publishes, ``announcing`` logs each
-change of class, ``reloading`` takes a new configuration. Is not: a source, a rule or an output.
+change of class, ``keeping`` remembers verdicts over a restart, ``reloading`` takes a new configuration.
+Is not: a source, a rule or an output.
 """
 
 from __future__ import annotations
@@ -11,21 +12,24 @@ import asyncio
 import platform
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 import structlog
 
 from pinchpoint import __version__, logs
 from pinchpoint.config import Settings
+from pinchpoint.config.state import state_directory
 from pinchpoint.daemon.announcing import Announcer
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.deciding import Decider
 from pinchpoint.daemon.gpu_switch import gpu_switch
+from pinchpoint.daemon.keeping import Keeper
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.node import Node, this_node
 from pinchpoint.daemon.observing import Observer
 from pinchpoint.daemon.reloading import Reloader
+from pinchpoint.daemon.remembered import SAVE_SECONDS, Remembered, remembered_of
 from pinchpoint.daemon.telling import Teller
 from pinchpoint.daemon.wall_clock import WallClock
 from pinchpoint.outputs.recorder import Recorder
@@ -64,6 +68,7 @@ class Daemon:
         self.observer = Observer(self.scheduler, self.board, self.node.host, clock, self._own_ports)
         self.decider = Decider(settings)
         self.teller = Teller()
+        self.keeper = Keeper(None if self.node.simulated else state_directory(settings))  # a simulated past is nobody's
         self.announcer = Announcer()
         self.reloader = Reloader(load_settings, self._take)
         switch = gpu_switch(self.node.gpus, settings, clock)
@@ -81,8 +86,10 @@ class Daemon:
             self.lag.start()
             self.scheduler.start()
             self.node.gpus.start()
+            await self._recall()
             await self.reloader.begin(self.settings)
             self._tick_every(self.settings.tick_seconds, first_run_at_once=True)
+            self.scheduler.every("remember", SAVE_SECONDS, self.remember, offset_seconds=SAVE_SECONDS)
             await self._stopping.wait()
         finally:
             await self._drain()
@@ -103,6 +110,22 @@ class Daemon:
             self.stop()
         scene = await self.teller.tell(self.decider, snapshot, self._report(sources), unix_offset)
         self.announcer.announce(scene, self.settings.diagnosis.min_scrapes)
+
+    async def remember(self, *, ended: bool = False) -> None:
+        """Writes down what must outlive this process, in a thread."""
+        await self.keeper.keep(self._remembered, ended=ended)
+
+    def _remembered(self) -> Mapping[str, Remembered]:
+        """In Unix time, also what is known of engines that nobody has found again yet."""
+        if (published := self.teller.published()) is None:
+            return {}
+        offset = published.scene.unix_offset_seconds
+        unseen = {name: each.moved(offset) for name, each in self.decider.unseen.items()}
+        return {**unseen, **remembered_of(published.scene)}
+
+    async def _recall(self) -> None:
+        offset = self._wall_clock.offset()
+        self.decider.recall({name: each.moved(-offset) for name, each in (await self.keeper.recall()).items()})
 
     async def record(self) -> None:
         """Writes the newest snapshot, in a thread: a disk that stalls costs the recording alone."""
@@ -159,5 +182,6 @@ class Daemon:
         self.observer.abandon_probes()
         await asyncio.gather(self.scheduler.drain(DRAIN_SECONDS), self.web.stop())
         await self.observer.close()
+        await self.remember(ended=True)
         self.node.gpus.stop()  # half a second at most; not in a thread, for each of those may hang on a disk
         self.teller.close()

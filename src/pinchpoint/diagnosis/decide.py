@@ -18,33 +18,39 @@ _SEEN = (Bottleneck.NO_DATA, Bottleneck.SLEEPING, Bottleneck.IDLE, Bottleneck.ST
 
 
 def diagnose(
-    window: Window, engine: str, now: float, thresholds: Thresholds, memory: Memory | None = None
+    window: Window,
+    engine: str,
+    now: float,
+    thresholds: Thresholds,
+    memory: Memory | None = None,
+    held: Bottleneck | None = None,
 ) -> Diagnosis:
     """Names the bottleneck of one engine at ``now`` (same clock as the window); with a memory sooner, and the same.
 
     Hardware, freshness and sleep come first and need one tick. Then idle, stalled, memory_growth, healthy and imbalance
     settle the matter in this order; otherwise the class with the highest score is named, if it reaches ``name_score``.
-    Raises on no reading.
+    The class that is ``held``, the one shown, is ahead of the others by ``held_margin``: of two that are as good, each
+    tick would name another. Raises on no reading.
     """
     if memory is None:
-        return _judged(engine, signals_of(window, engine, now, thresholds), now, thresholds)
+        return _judged(engine, signals_of(window, engine, now, thresholds), now, thresholds, held)
     assert memory.thresholds is thresholds
     signals = signals_of(window, engine, now, thresholds, memory.measured)
     if not signals.load.scrapes:  # how long it was not seen is part of the verdict
-        return _judged(engine, signals, now, thresholds)
-    before = memory.judged(engine, signals)
+        return _judged(engine, signals, now, thresholds, held)
+    before = memory.judged(engine, signals, held)
     if before is not None and signals.age_seconds is not None:
         return replace(before, at=now, signals={**before.signals, "age_seconds": signals.age_seconds})
-    diagnosis = _judged(engine, signals, now, thresholds)
-    memory.keep(engine, signals, diagnosis)
+    diagnosis = _judged(engine, signals, now, thresholds, held)
+    memory.keep(engine, signals, held, diagnosis)
     return diagnosis
 
 
-def _judged(engine: str, signals: Signals, now: float, thresholds: Thresholds) -> Diagnosis:
+def _judged(engine: str, signals: Signals, now: float, thresholds: Thresholds, held: Bottleneck | None) -> Diagnosis:
     over_time = OVER_TIME if signals.probed is None else BY_PROBES
     rules = AT_ONCE if signals.load.scrapes < thresholds.min_scrapes else (*AT_ONCE, *over_time)
     weighed = [rule(signals, thresholds) for rule in rules]
-    verdict = _first_gate(weighed) or _best(weighed, thresholds) or unknown(signals, thresholds, weighed)
+    verdict = _first_gate(weighed) or _best(weighed, thresholds, held) or unknown(signals, thresholds, weighed)
     scores = {judgement.bottleneck: judgement.score for judgement in weighed if judgement.score is not None}
     runner_up = None if verdict.bottleneck in _SEEN else _runner_up(verdict.bottleneck, scores)
     return Diagnosis(
@@ -77,9 +83,13 @@ def _first_gate(weighed: Sequence[Judgement]) -> Judgement | None:
     return next((judgement for judgement in weighed if judgement.gate), None)
 
 
-def _best(weighed: Sequence[Judgement], thresholds: Thresholds) -> Judgement | None:
-    best = max(weighed, key=lambda judgement: judgement.score or 0.0)
-    return best if (best.score or 0.0) >= thresholds.name_score else None
+def _best(weighed: Sequence[Judgement], thresholds: Thresholds, held: Bottleneck | None) -> Judgement | None:
+    def standing(judgement: Judgement) -> float:
+        score = judgement.score or 0.0
+        return score + (thresholds.held_margin if score and judgement.bottleneck is held else 0.0)
+
+    best = max(weighed, key=standing)
+    return best if standing(best) >= thresholds.name_score else None
 
 
 def _runner_up(named: Bottleneck, scores: dict[Bottleneck, float]) -> Bottleneck | None:

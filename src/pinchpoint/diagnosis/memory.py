@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from pinchpoint.diagnosis.signals import Measured, Scrapes, Signals, measured
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Diagnosis
+from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis
 
 
 class Memory:
@@ -17,7 +17,7 @@ class Memory:
     def __init__(self, thresholds: Thresholds) -> None:
         self.thresholds = thresholds  # what is here holds for these alone
         self._measured: dict[str, Measured] = {}
-        self._judged: dict[str, tuple[Signals, Diagnosis]] = {}
+        self._judged: dict[str, tuple[Signals, Bottleneck | None, Diagnosis]] = {}
 
     def measured(
         self, engine: str, epoch: Scrapes, readings: Scrapes, thresholds: Thresholds, gpu_name: str | None
@@ -28,13 +28,13 @@ class Memory:
             self._measured[engine] = found = measured(engine, epoch, readings, thresholds, gpu_name)
         return found
 
-    def judged(self, engine: str, signals: Signals) -> Diagnosis | None:
-        """The verdict on these signals, but for the age of the scrape; ``None`` when it is yet to be found."""
-        before, diagnosis = self._judged.get(engine, (None, None))
-        return diagnosis if before == signals else None
+    def judged(self, engine: str, signals: Signals, held: Bottleneck | None = None) -> Diagnosis | None:
+        """The verdict on these signals beside this class, but for the age of the scrape; ``None``: yet to be found."""
+        before, beside, diagnosis = self._judged.get(engine, (None, None, None))
+        return diagnosis if beside is held and before == signals else None
 
-    def keep(self, engine: str, signals: Signals, diagnosis: Diagnosis) -> None:
-        self._judged[engine] = (signals, diagnosis)
+    def keep(self, engine: str, signals: Signals, held: Bottleneck | None, diagnosis: Diagnosis) -> None:
+        self._judged[engine] = (signals, held, diagnosis)
 
     def forget_all_but(self, engines: Collection[str]) -> None:
         """Ends what is remembered of engines that are gone."""

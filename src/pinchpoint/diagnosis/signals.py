@@ -1,8 +1,10 @@
 """Everything a rule may look at, measured once per verdict."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import inf
+from statistics import median
 
 from pinchpoint.diagnosis.compared import Compared, compared_of
 from pinchpoint.diagnosis.devices import Devices, devices_of
@@ -156,7 +158,9 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
     if current is None or now - current.at > thresholds.stale_seconds:
         age = now - every[-1].at if every else None
         return Signals(age_seconds=age, absence=latest.absence(f"engine/{engine}"), devices=devices)
-    readings = _of_one_epoch(every, latest.at - thresholds.window_seconds, thresholds.min_scrapes)
+    readings = _of_one_epoch(
+        every, latest.at - thresholds.window_seconds, thresholds.min_scrapes, thresholds.stale_seconds
+    )
     gpu_name = _gpu_name(latest, declared) if owner else None
     found = measure(engine, _of_one_epoch(every, -inf, 0), readings, thresholds, gpu_name)
     probes = window.probes_of(engine)
@@ -187,14 +191,30 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
     )
 
 
-def _of_one_epoch(every: tuple[EngineReading, ...], oldest: float, at_least: int) -> tuple[EngineReading, ...]:
-    """The scrapes since ``oldest``, or the last few when they come rarely, back to the newest restart."""
+def _of_one_epoch(
+    every: tuple[EngineReading, ...], oldest: float, at_least: int, longest_gap: float = inf
+) -> tuple[EngineReading, ...]:
+    """The scrapes since ``oldest``, or the last few when they come rarely, back to the newest restart.
+
+    What was before a gap says nothing of now: the few reach over none that is longer than ``longest_gap``, unless
+    scrapes come as rarely as that.
+    """
     chosen: list[EngineReading] = []
     for reading in reversed(every):
-        if reading.epoch != every[-1].epoch or (reading.at < oldest and len(chosen) >= at_least):
+        if reading.epoch != every[-1].epoch:
+            break
+        if reading.at < oldest and (len(chosen) >= at_least or _is_gap(reading, chosen, every, longest_gap)):
             break
         chosen.append(reading)
     return tuple(reversed(chosen))
+
+
+def _is_gap(
+    before: EngineReading, after: Sequence[EngineReading], every: Sequence[EngineReading], longest: float
+) -> bool:
+    if not after or after[-1].at - before.at <= longest:
+        return False
+    return after[-1].at - before.at > 3 * median(newer.at - older.at for older, newer in pairwise(every))
 
 
 def _awake(reading: EngineReading) -> bool | None:

@@ -35,6 +35,18 @@ class Thresholds(BaseModel):
     fast_hold_seconds: float = Field(
         default=2.0, ge=0, description="The same for no_data, hardware, stalled, sleeping, and for leaving unknown."
     )
+    held_margin: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="Score (0..1) that the class shown has ahead of its rivals and of name_score; a tenth is noise.",
+    )
+    resume_seconds: float = Field(
+        default=600.0,
+        ge=0,
+        description="Seconds nobody looked (a gap, a restart) that a class seen before and after is taken to have "
+        "lasted; an upgrade takes minutes.",
+    )
     name_score: float = Field(
         default=0.5, gt=0, le=1, description="Score (0..1) from which a class is named; below it the answer is unknown."
     )

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import median
 
+from pinchpoint.diagnosis.course import Course, Interval, lengthened
 from pinchpoint.diagnosis.decide import diagnose
-from pinchpoint.diagnosis.hysteresis import settle
+from pinchpoint.diagnosis.hysteresis import settle, watched
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis, Settled
 from pinchpoint.snapshot import EngineReading, Snapshot, Window
@@ -15,20 +17,15 @@ _NOT_UNDER_LOAD = (Bottleneck.IDLE, Bottleneck.NO_DATA, Bottleneck.SLEEPING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """``bottleneck`` held from ``start`` to ``end``, in seconds from the first scrape."""
-
-    start: float
-    end: float
-    bottleneck: Bottleneck
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingVerdict:
-    """``diagnosis`` is the most confident moment within the longest interval of the class that held most under load."""
+    """``diagnosis`` is the most confident moment within the longest interval of the class that held most under load.
+
+    The timeline is in seconds from the first scrape; where nobody scraped for longer than a verdict looks back, it has
+    a gap.
+    """
 
     diagnosis: Diagnosis
-    timeline: tuple[Interval, ...]
+    timeline: Course
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +33,7 @@ class _Step:
     settled: Settled
     seen: Diagnosis
     loaded: bool
+    gap: bool  # nobody looked since the step before
 
 
 def judge_recording(snapshots: Sequence[Snapshot], engine: str, thresholds: Thresholds) -> RecordingVerdict:
@@ -47,7 +45,7 @@ def judge_recording(snapshots: Sequence[Snapshot], engine: str, thresholds: Thre
     if not snapshots:
         raise ValueError("a recording needs at least one scrape")
     steps = _steps(snapshots, engine, thresholds)
-    timeline = _timeline(steps, thresholds)
+    timeline = _timeline(steps)
     answer = _answer(timeline, _load_seconds(steps, timeline))
     longest = max((i for i in timeline if i.bottleneck is answer), key=lambda interval: interval.end - interval.start)
     return RecordingVerdict(diagnosis=_within(steps, longest), timeline=timeline)
@@ -55,15 +53,18 @@ def judge_recording(snapshots: Sequence[Snapshot], engine: str, thresholds: Thre
 
 def _steps(snapshots: Sequence[Snapshot], engine: str, thresholds: Thresholds) -> list[_Step]:
     start = snapshots[0].at
-    gap = max((after.at - before.at for before, after in pairwise(snapshots)), default=0.0)
-    window = Window(max(thresholds.window_seconds, thresholds.probe_window_seconds, thresholds.min_scrapes * gap))
+    gaps = [after.at - before.at for before, after in pairwise(snapshots)] or [0.0]
+    step = median(gaps)
+    window = Window(max(thresholds.window_seconds, thresholds.probe_window_seconds, thresholds.min_scrapes * max(gaps)))
     steps: list[_Step] = []
     settled: Settled | None = None
     for snapshot in snapshots:
         window = window.append(snapshot)
-        seen = diagnose(window, engine, snapshot.at, thresholds)
-        settled = settle(settled, seen, thresholds)
-        steps.append(_Step(settled, replace(seen, at=seen.at - start), _loaded(snapshot.engine(engine))))
+        held = settled.diagnosis.bottleneck if settled else None
+        gap = settled is not None and not watched(settled.diagnosis.at, snapshot.at, thresholds, step)
+        seen = diagnose(window, engine, snapshot.at, thresholds, held=held)
+        settled = settle(settled, seen, thresholds, step)
+        steps.append(_Step(settled, replace(seen, at=seen.at - start), _loaded(snapshot.engine(engine)), gap))
     return steps
 
 
@@ -72,27 +73,22 @@ def _loaded(reading: EngineReading | None) -> bool:
     return any((number or 0) > 0 for pair in counts for number in pair)
 
 
-def _timeline(steps: Sequence[_Step], thresholds: Thresholds) -> tuple[Interval, ...]:
-    """Intervals between changes of the shown class, each from when its class was first seen, not from when believed."""
-    origin = steps[0].settled.diagnosis.at - steps[0].seen.at
-    changes = [(0.0, steps[0].settled.diagnosis.bottleneck)]
-    for before, step in pairwise(steps):
-        if step.settled.diagnosis.bottleneck is not before.settled.diagnosis.bottleneck:
-            changes.append((max(changes[-1][0], step.settled.since - origin), step.settled.diagnosis.bottleneck))
-    end = steps[-1].seen.at
-    ends = [start for start, _ in changes[1:]] + [end]
-    first_known = steps[min(thresholds.min_scrapes, len(steps)) - 1].seen.at
-    intervals = [Interval(start=s, end=e, bottleneck=b) for (s, b), e in zip(changes, ends, strict=True)]
-    # The first scrapes are too few for a verdict; what follows at once was so from the start.
-    if len(intervals) > 1 and intervals[0].bottleneck is Bottleneck.UNKNOWN and intervals[0].end <= first_known:
-        intervals[:2] = [replace(intervals[1], start=0.0)]
-    return tuple(interval for interval in intervals if interval.end > interval.start or len(intervals) == 1)
+def _timeline(steps: Sequence[_Step]) -> Course:
+    """The course of the shown class from the first scrape on; what was seen once, before a gap or an end, has none."""
+    course: Course = ()
+    before: Settled | None = None
+    for step in steps:
+        course = lengthened(course, before, step.settled, gap=step.gap)
+        before = step.settled
+    origin = steps[0].settled.diagnosis.at
+    moved = [replace(each, start=each.start - origin, end=each.end - origin) for each in course]
+    return tuple(interval for interval in moved if interval.end > interval.start or len(moved) == 1)
 
 
 def _load_seconds(steps: Sequence[_Step], timeline: Sequence[Interval]) -> dict[Bottleneck, float]:
     seconds: dict[Bottleneck, float] = {}
     for before, step in pairwise(steps):
-        if step.loaded:
+        if step.loaded and not step.gap:
             for interval in timeline:
                 overlap = min(step.seen.at, interval.end) - max(before.seen.at, interval.start)
                 if overlap > 0:

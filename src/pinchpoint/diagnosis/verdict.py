@@ -108,12 +108,21 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A class that was shown from ``since`` on, until nobody looked any more: a gap or a restart at ``until``."""
+
+    bottleneck: Bottleneck
+    since: float
+    until: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
     """A diagnosis after hysteresis: what is shown, exported and paged on.
 
     ``diagnosis.bottleneck`` is the class that holds since ``since``; ``candidate`` a different class that has been seen
     since ``candidate_since`` and has not lasted long enough to take over. ``contested_since``: since when the held
-    class itself has not been seen.
+    class itself has not been seen. ``earlier``: what was shown before a gap, until there is a verdict after it.
     """
 
     diagnosis: Diagnosis
@@ -121,3 +130,4 @@ class Settled:
     candidate: Bottleneck | None = None
     candidate_since: float | None = None
     contested_since: float | None = None
+    earlier: Shown | None = None

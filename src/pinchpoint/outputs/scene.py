@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pinchpoint.capacity import Scaling
+from pinchpoint.diagnosis.course import Course
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.topology import NodeTopology
 from pinchpoint.diagnosis.verdict import Bottleneck, Settled
@@ -15,7 +16,8 @@ class Scene:
     """One tick, observed and decided. Immutable, so it is rendered in a thread while the loop goes on.
 
     ``unix_offset_seconds`` turns a reading's ``at`` into Unix time (``at + unix_offset_seconds``).
-    ``class_seconds`` are the seconds each engine has spent in each class since the daemon started.
+    ``class_seconds`` are the seconds each engine has spent in each class since it is watched, ``courses`` tells when it
+    was in which, for the last hours; both as far as is remembered of earlier processes.
     """
 
     snapshot: Snapshot
@@ -24,6 +26,7 @@ class Scene:
     verdicts: Mapping[str, Settled] = field(default_factory=dict)  # by engine
     scaling: Mapping[str, Scaling] = field(default_factory=dict)  # by engine
     class_seconds: Mapping[tuple[str, Bottleneck], float] = field(default_factory=dict)
+    courses: Mapping[str, Course] = field(default_factory=dict)  # by engine
     topology: NodeTopology | None = None  # None: nothing to connect, or nobody knows how
     unix_offset_seconds: float = 0.0
     thresholds: Thresholds = field(default_factory=Thresholds)  # that the verdicts rest on

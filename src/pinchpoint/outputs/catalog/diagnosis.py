@@ -92,7 +92,7 @@ DIAGNOSIS_METRICS = (
         "bottleneck_class_seconds_total",
         ("engine", "class"),
         Each(_seconds, _class_seconds),
-        "Time that the engine has spent in each class since the daemon started.",
+        "Time that the engine has spent in each class since it is watched, as far as is remembered.",
     ),
     gauge(
         "diagnosis_signal",
