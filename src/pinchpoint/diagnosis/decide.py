@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pinchpoint.diagnosis.judgement import Judgement, ramp
 from pinchpoint.diagnosis.levers import levers_for
-from pinchpoint.diagnosis.memory import Memory
+from pinchpoint.diagnosis.memory import Advise, Memory
 from pinchpoint.diagnosis.rules import AT_ONCE, BY_PROBES, OVER_TIME, unknown
 from pinchpoint.diagnosis.signals import Signals, signals_of
 from pinchpoint.diagnosis.thresholds import Thresholds
@@ -27,20 +27,20 @@ def diagnose(
     Raises on no reading.
     """
     if memory is None:
-        return _judged(engine, signals_of(window, engine, now, thresholds), now, thresholds)
+        return _judged(engine, signals_of(window, engine, now, thresholds), now, thresholds, levers_for)
     assert memory.thresholds is thresholds
     signals = signals_of(window, engine, now, thresholds, memory.measured)
     if not signals.load.scrapes:  # how long it was not seen is part of the verdict
-        return _judged(engine, signals, now, thresholds)
+        return _judged(engine, signals, now, thresholds, levers_for)
     before = memory.judged(engine, signals)
     if before is not None and signals.age_seconds is not None:
         return replace(before, at=now, signals={**before.signals, "age_seconds": signals.age_seconds})
-    diagnosis = _judged(engine, signals, now, thresholds)
+    diagnosis = _judged(engine, signals, now, thresholds, memory.levers(engine))
     memory.keep(engine, signals, diagnosis)
     return diagnosis
 
 
-def _judged(engine: str, signals: Signals, now: float, thresholds: Thresholds) -> Diagnosis:
+def _judged(engine: str, signals: Signals, now: float, thresholds: Thresholds, advise: Advise) -> Diagnosis:
     over_time = OVER_TIME if signals.probed is None else BY_PROBES
     rules = AT_ONCE if signals.load.scrapes < thresholds.min_scrapes else (*AT_ONCE, *over_time)
     weighed = [rule(signals, thresholds) for rule in rules]
@@ -60,7 +60,7 @@ def _judged(engine: str, signals: Signals, now: float, thresholds: Thresholds) -
         evidence=verdict.evidence + _beside(verdict, us_or_them(signals, thresholds)),
         contradicted_by=verdict.contradicted_by,
         missing=verdict.missing,
-        advice=levers_for(verdict.bottleneck, signals, thresholds, verdict.missing),
+        advice=advise(verdict.bottleneck, signals, thresholds, verdict.missing),
         signals=signals.numbers(),
         ttft=signals.ttft,
         inter_token=signals.inter_token,
