@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pinchpoint.diagnosis.judgement import Judgement, ramp
 from pinchpoint.diagnosis.levers import levers_for
-from pinchpoint.diagnosis.memory import Memory
+from pinchpoint.diagnosis.memory import Advise, Memory
 from pinchpoint.diagnosis.rules import AT_ONCE, BY_PROBES, OVER_TIME, unknown
 from pinchpoint.diagnosis.signals import Signals, signals_of
 from pinchpoint.diagnosis.thresholds import Thresholds
@@ -33,20 +33,23 @@ def diagnose(
     tick would name another. Raises on no reading.
     """
     if memory is None:
-        return _judged(engine, signals_of(window, engine, now, thresholds), now, thresholds, held)
+        signals = signals_of(window, engine, now, thresholds)
+        return _judged(engine, signals, now, thresholds, held, levers_for)
     assert memory.thresholds is thresholds
     signals = signals_of(window, engine, now, thresholds, memory.measured)
     if not signals.load.scrapes:  # how long it was not seen is part of the verdict
-        return _judged(engine, signals, now, thresholds, held)
+        return _judged(engine, signals, now, thresholds, held, levers_for)
     before = memory.judged(engine, signals, held)
     if before is not None and signals.age_seconds is not None:
         return replace(before, at=now, signals={**before.signals, "age_seconds": signals.age_seconds})
-    diagnosis = _judged(engine, signals, now, thresholds, held)
+    diagnosis = _judged(engine, signals, now, thresholds, held, memory.levers(engine))
     memory.keep(engine, signals, held, diagnosis)
     return diagnosis
 
 
-def _judged(engine: str, signals: Signals, now: float, thresholds: Thresholds, held: Bottleneck | None) -> Diagnosis:
+def _judged(
+    engine: str, signals: Signals, now: float, thresholds: Thresholds, held: Bottleneck | None, advise: Advise
+) -> Diagnosis:
     over_time = OVER_TIME if signals.probed is None else BY_PROBES
     rules = AT_ONCE if signals.load.scrapes < thresholds.min_scrapes else (*AT_ONCE, *over_time)
     weighed = [rule(signals, thresholds) for rule in rules]
@@ -66,7 +69,7 @@ def _judged(engine: str, signals: Signals, now: float, thresholds: Thresholds, h
         evidence=verdict.evidence + _beside(verdict, us_or_them(signals, thresholds)),
         contradicted_by=verdict.contradicted_by,
         missing=verdict.missing,
-        advice=levers_for(verdict.bottleneck, signals, thresholds, verdict.missing),
+        advice=advise(verdict.bottleneck, signals, thresholds, verdict.missing),
         signals=signals.numbers(),
         ttft=signals.ttft,
         inter_token=signals.inter_token,

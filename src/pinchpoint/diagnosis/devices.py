@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
+from operator import itemgetter
+from typing import NamedTuple
 
 from pinchpoint.diagnosis.rates import known, mean, ratio, total
 from pinchpoint.snapshot import GpuReading, GpuState, Snapshot, ThrottleReason
@@ -29,8 +32,6 @@ SERIOUS_XIDS: Mapping[str, str] = {
 }
 
 LOADED_RATIO = 0.5  # an idle card lets its PCIe link down to save power: only a busy one is judged by it
-
-Readings = Mapping[tuple[str, str], Sequence[GpuReading]]  # by index and UUID (an index may pass on), oldest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,17 +86,22 @@ def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, 
     for snapshot in snapshots:
         for gpu in snapshot.gpus:
             if not declared or gpu.gpu in declared:
-                found.setdefault((gpu.gpu, gpu.uuid), {})[gpu.at] = gpu
+                of_card = found.get((gpu.gpu, gpu.uuid))
+                if of_card is None:
+                    of_card = found[gpu.gpu, gpu.uuid] = {}
+                of_card[gpu.at] = gpu
     if not found:
         return Devices()
     indices = {index for index, _ in found}
     latest = [gpu for gpu in snapshots[-1].gpus if gpu.gpu in indices]
     sick = tuple(gpu for gpu in latest if not gpu.up and gpu.state is not GpuState.ACCESS_DENIED)
+    # By index and UUID (an index may pass on), oldest first
     readings = {who: tuple(by_time.values()) for who, by_time in found.items()}
-    cards = tuple(_card(index, history) for (index, _), history in sorted(readings.items()))
+    figures = {who: [_figures(_Same(gpu)) for gpu in history if gpu.up] for who, history in readings.items()}
+    cards = tuple(_card(who[0], history, figures[who]) for who, history in sorted(readings.items()))
 
-    def typical(pick: Callable[[GpuReading], float | None]) -> float | None:
-        values = _per_gpu(readings, pick)
+    def typical(pick: Callable[[_Figures], float | None]) -> float | None:
+        values = _per_gpu(figures, pick)
         return mean(values) if declared else max(values, default=None)
 
     return Devices(
@@ -104,11 +110,11 @@ def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, 
         cards=cards,
         gpus=float(len(indices)),
         gpus_sick=float(len(sick)),
-        gpu_utilization_ratio=typical(lambda gpu: gpu.utilization_ratio),
-        gpu_sm_active_ratio=typical(lambda gpu: gpu.sm_active_ratio),
-        gpu_tensor_active_ratio=typical(lambda gpu: gpu.tensor_active_ratio),
-        gpu_dram_active_ratio=typical(lambda gpu: gpu.dram_active_ratio),
-        gpu_power_ratio=typical(lambda gpu: ratio(gpu.power_watts, gpu.power_limit_watts)),
+        gpu_utilization_ratio=typical(_UTILIZATION),
+        gpu_sm_active_ratio=typical(_SM),
+        gpu_tensor_active_ratio=typical(_TENSOR),
+        gpu_dram_active_ratio=typical(_DRAM),
+        gpu_power_ratio=typical(_POWER),
         gpu_clock_ratio=min((card.clock_ratio for card in cards if card.clock_ratio is not None), default=None),
         gpu_fault_throttle_share=_most(cards, lambda card: card.fault_throttle_share),
         gpu_power_cap_share=_most(cards, lambda card: card.power_cap_share),
@@ -119,22 +125,74 @@ def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, 
     )
 
 
-def _card(index: str, history: Sequence[GpuReading]) -> Card:
-    up = [gpu for gpu in history if gpu.up]
-    loaded = [(gpu, r) for gpu in up if (gpu.utilization_ratio or 0.0) >= LOADED_RATIO and (r := _link_ratio(gpu))]
-    slow = [gpu for gpu, r in loaded if r < 1.0]
-    seen = {reason for gpu in up for reason in FAULT_THROTTLES if (known(gpu.throttle_active.get(reason)) or 0) > 0}
+class _Figures(NamedTuple):
+    """What one reading says, with nothing else looked at."""
+
+    utilization: float | None
+    sm: float | None
+    tensor: float | None
+    dram: float | None
+    power: float | None
+    clock: float | None
+    fault: float | None
+    capped: float | None
+    faults: tuple[ThrottleReason, ...]
+    loaded_link: float | None  # PCIe link ratio, under load alone
+    reading: GpuReading
+
+
+_UTILIZATION, _SM, _TENSOR, _DRAM, _POWER = (itemgetter(at) for at in range(5))
+
+
+class _Same:
+    """A reading, equal to itself alone: it is looked at in every tick of the window, by each engine on its card."""
+
+    __slots__ = ("gpu",)
+
+    def __init__(self, gpu: GpuReading) -> None:
+        self.gpu = gpu
+
+    def __hash__(self) -> int:
+        return id(self.gpu)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.gpu is self.gpu
+
+
+@lru_cache(maxsize=4096)  # a minute of 64 cards, some ten megabytes
+def _figures(of: _Same) -> _Figures:
+    gpu = of.gpu
+    active = gpu.throttle_active
+    return _Figures(
+        utilization=gpu.utilization_ratio,
+        sm=gpu.sm_active_ratio,
+        tensor=gpu.tensor_active_ratio,
+        dram=gpu.dram_active_ratio,
+        power=ratio(gpu.power_watts, gpu.power_limit_watts),
+        clock=_clock_ratio(gpu),
+        fault=_active(gpu, FAULT_THROTTLES),
+        capped=_active(gpu, POWER_CAP),
+        faults=tuple(reason for reason in FAULT_THROTTLES if (known(active.get(reason)) or 0) > 0),
+        loaded_link=_link_ratio(gpu) if (gpu.utilization_ratio or 0.0) >= LOADED_RATIO else None,
+        reading=gpu,
+    )
+
+
+def _card(index: str, history: Sequence[GpuReading], up: Sequence[_Figures]) -> Card:
+    loaded = [each for each in up if each.loaded_link]
+    slow = [each.reading for each in loaded if (each.loaded_link or 0.0) < 1.0]
+    seen = {reason for each in up for reason in each.faults}
     return Card(
         gpu=index,
-        fault_throttle_share=mean([_active(gpu, FAULT_THROTTLES) for gpu in up]),
+        fault_throttle_share=mean([each.fault for each in up]),
         fault_throttles=tuple(reason for reason in FAULT_THROTTLES if reason in seen),
-        power_cap_share=mean([_active(gpu, POWER_CAP) for gpu in up]),
-        clock_ratio=mean([_clock_ratio(gpu) for gpu in up]),
+        power_cap_share=mean([each.capped for each in up]),
+        clock_ratio=mean([each.clock for each in up]),
         uncorrectable_errors=_increase(history, lambda gpu: gpu.ecc_errors_total.get("uncorrectable")),
         serious_xids={code: events for code in SERIOUS_XIDS if (events := _events(history, code))},
         recovery_action=action if (action := history[-1].recovery_action) != "none" else None,
         rows_failed=bool(history[-1].remapped_rows.get("failure")),
-        link_ratio=mean([r for _, r in loaded]),
+        link_ratio=mean([each.loaded_link for each in loaded]),
         link_slow_share=len(slow) / len(loaded) if loaded else None,
         link=_link_words(slow[-1]) if slow else "",
     )
@@ -173,8 +231,10 @@ def _most(cards: Sequence[Card], pick: Callable[[Card], float | None]) -> float 
     return max((value for card in cards if (value := pick(card)) is not None), default=None)
 
 
-def _per_gpu(readings: Readings, pick: Callable[[GpuReading], float | None]) -> list[float]:
-    means = (mean([pick(gpu) for gpu in history if gpu.up]) for history in readings.values())
+def _per_gpu(
+    figures: Mapping[tuple[str, str], Sequence[_Figures]], pick: Callable[[_Figures], float | None]
+) -> list[float]:
+    means = (mean([pick(each) for each in up]) for up in figures.values())
     return [value for value in means if value is not None]
 
 

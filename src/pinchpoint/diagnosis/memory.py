@@ -4,11 +4,14 @@ An engine is scraped every few seconds and judged every second. Measuring is a f
 one of what was measured, so either is taken from here when what it is made of is the same. Never changes an answer.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 
+from pinchpoint.diagnosis.levers import levers_for, looked_at
 from pinchpoint.diagnosis.signals import Measured, Scrapes, Signals, measured
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis
+from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Diagnosis
+
+Advise = Callable[[Bottleneck, Signals, Thresholds, Sequence[str]], tuple[Advice, ...]]
 
 
 class Memory:
@@ -18,6 +21,7 @@ class Memory:
         self.thresholds = thresholds  # what is here holds for these alone
         self._measured: dict[str, Measured] = {}
         self._judged: dict[str, tuple[Signals, Bottleneck | None, Diagnosis]] = {}
+        self._advised: dict[str, tuple[object, tuple[Advice, ...]]] = {}
 
     def measured(
         self, engine: str, epoch: Scrapes, readings: Scrapes, thresholds: Thresholds, gpu_name: str | None
@@ -36,8 +40,23 @@ class Memory:
     def keep(self, engine: str, signals: Signals, held: Bottleneck | None, diagnosis: Diagnosis) -> None:
         self._judged[engine] = (signals, held, diagnosis)
 
+    def levers(self, engine: str) -> Advise:
+        """``levers_for``, of this engine."""
+
+        def advise(
+            bottleneck: Bottleneck, signals: Signals, thresholds: Thresholds, missing: Sequence[str]
+        ) -> tuple[Advice, ...]:
+            made_of = (bottleneck, looked_at(bottleneck, signals), tuple(missing))
+            before, advice = self._advised.get(engine, (None, ()))
+            if before != made_of:
+                advice = levers_for(bottleneck, signals, thresholds, missing)
+                self._advised[engine] = (made_of, advice)
+            return advice
+
+        return advise
+
     def forget_all_but(self, engines: Collection[str]) -> None:
         """Ends what is remembered of engines that are gone."""
-        for gone in (self._measured.keys() | self._judged.keys()) - set(engines):
-            self._measured.pop(gone, None)
-            self._judged.pop(gone, None)
+        for gone in (self._measured.keys() | self._judged.keys() | self._advised.keys()) - set(engines):
+            for each in (self._measured, self._judged, self._advised):
+                each.pop(gone, None)

@@ -8,6 +8,6 @@ Is not: a diagnosis. Not among the levers, because they create nothing: a lower 
 (it bounds one request), and PagedAttention (it is how vLLM works).
 """
 
-from pinchpoint.diagnosis.levers.catalogue import LEVERS, levers_for
+from pinchpoint.diagnosis.levers.catalogue import LEVERS, levers_for, looked_at
 
-__all__ = ["LEVERS", "levers_for"]
+__all__ = ["LEVERS", "levers_for", "looked_at"]

@@ -85,6 +85,30 @@ _BY_CLASS = {
 }
 
 
+# Where the cards and the host are looked at, whose readings are new each second.
+_BY_THE_MACHINE = (Bottleneck.HARDWARE, _HOST)
+
+
+def looked_at(bottleneck: Bottleneck, signals: Signals) -> tuple[object, ...]:
+    """All that the levers of a class depend on: with the same of it they are the same."""
+    machine = (signals.devices, signals.host) if bottleneck in _BY_THE_MACHINE else ()
+    return (
+        signals.absence,
+        signals.not_exposed,
+        signals.facts,
+        signals.slo,
+        signals.load,
+        signals.latency,
+        signals.roofline,
+        signals.links,
+        signals.spread,
+        signals.growth,
+        signals.compared,
+        signals.probed,
+        *machine,
+    )
+
+
 def levers_for(
     bottleneck: Bottleneck, signals: Signals, thresholds: Thresholds, missing: Sequence[str] = ()
 ) -> tuple[Advice, ...]:
