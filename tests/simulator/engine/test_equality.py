@@ -46,7 +46,7 @@ def requests(number, per_second, seed, hearing=None):
         yield request(identity, prompt, chance.randint(1, 300), arrived_at=at, **more)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     changes=specs,
     number=st.integers(1, 80),

@@ -96,8 +96,8 @@ class Batcher:
             self.waiting.remove(request)
 
     def own_blocks(self, request: Request) -> int:
-        """What it holds for itself alone, by its counts: for its tokens in whole blocks, and for recurrent state."""
-        return self._blocks(request.computed_tokens) + self.state_blocks - request.shared_blocks
+        """What it holds for itself alone: for its tokens in whole blocks, and for recurrent state."""
+        return self._blocks(self.decoders.computed_tokens(request)) + self.state_blocks - request.shared_blocks
 
     def _blocks(self, tokens: int) -> int:
         return -(-tokens // self.block_size)

@@ -38,7 +38,7 @@ class Decoders:
 
     def leave(self, request: Request) -> None:
         """Its counts are right afterwards; of a step in flight it has computed its token, and not generated it."""
-        self._grow[(self.steps - self._computed(request)) % self._block_size].pop(request, None)
+        self._grow[(self.steps - self.computed_tokens(request)) % self._block_size].pop(request, None)
         ending = self._ends.get(self._last_step(request), {})
         ending.pop(request, None)
         if not ending:
@@ -64,8 +64,12 @@ class Decoders:
         self.last_token_at = now
         return self._ends.pop(self.steps, ())
 
+    def computed_tokens(self, request: Request) -> int:
+        """As of now, the step in flight included."""
+        return request.computed_tokens + (self.steps - request.joined_step if request.joined_step is not None else 0)
+
     def settle(self, request: Request) -> None:
-        """Write its counts down as of now."""
+        """Write its counts down as of now: between two steps, or as it leaves."""
         assert request.joined_step is not None
         computed = self.steps - request.joined_step
         generated = computed - self._in_flight
@@ -74,10 +78,6 @@ class Decoders:
         request.generated_tokens += generated
         request.last_token_at = self.last_token_at
         request.joined_step = self.steps
-
-    def _computed(self, request: Request) -> int:
-        assert request.joined_step is not None
-        return request.computed_tokens + self.steps - request.joined_step
 
     @staticmethod
     def _last_step(request: Request) -> int:
