@@ -15,6 +15,7 @@ BUILT = {
     Bottleneck.HEALTHY,
     Bottleneck.KV_CAPACITY,
     Bottleneck.COMPUTE,
+    Bottleneck.HOST_CPU,
     Bottleneck.MEMORY_BANDWIDTH,
     Bottleneck.SCHEDULER,
     Bottleneck.NETWORK,

@@ -54,7 +54,7 @@ def latency_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Lat
     if inter_token is None:  # some engines say each request's mean alone, when it ends
         inter_token = observed(every, lambda replica: replica.tpot_seconds)
     requests = [observed(part, lambda replica: replica.tpot_seconds) for part in (every, newer)]
-    tpot, tpot_by = _tpot(_mean(inter_token), requests, thresholds)
+    tpot, tpot_by = _tpot(_mean(inter_token), requests, readings[-1].slo.tpot_seconds if readings else 0.0, thresholds)
     queue = _mean(observed(every, lambda replica: replica.queue_seconds))
     prefill = _mean(observed(every, lambda replica: replica.prefill_seconds))
     return Latency(
@@ -79,18 +79,20 @@ def latency_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Lat
 
 
 def _tpot(
-    tokens: float | None, requests: Sequence[Histogram | None], thresholds: Thresholds
+    tokens: float | None, requests: Sequence[Histogram | None], objective: float, thresholds: Thresholds
 ) -> tuple[float | None, str]:
     """The mean of all tokens, or what the requests say themselves where it is longer, as most tokens are of long
-    answers: the mean of their means, or the edge below which all but a few are not. Of the window or its newer half,
-    whichever is better."""
+    answers: the mean of their means, or what all but a few keep where that is late whatever its bucket hides. Of the
+    window or its newer half, whichever is better."""
     told = []
     for histogram in requests:
         q = None if histogram is None else _judged_quantile(histogram.count, thresholds)
         if histogram is None or q is None:
             continue
-        edge = found.at_least if (found := _quantile(histogram, q)) is not None else None
-        told.append(max((_mean(histogram) or 0.0, "mean of requests"), (edge or 0.0, f"p{100 * q:.0f} at least")))
+        found = _quantile(histogram, q)
+        late = found is not None and found.at_least is not None and found.at_least >= objective
+        slow = (found.value or found.at_least or 0.0) if found is not None and late else 0.0
+        told.append(max((_mean(histogram) or 0.0, "mean of requests"), (slow, f"p{100 * q:.0f} of requests")))
     best = min(told, default=None)
     if best is None or (tokens is not None and best[0] <= tokens):
         return tokens, "mean"

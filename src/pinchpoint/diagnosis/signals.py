@@ -76,7 +76,7 @@ class Signals:
         latency = self.latency
         return Objective(
             slo_seconds=self.slo.tpot_seconds,
-            judged_seconds=latency.tpot_judged_seconds,
+            judged_seconds=known(latency.tpot_judged_seconds) or latency.inter_token_mean_seconds,
             judged_by=latency.tpot_judged_by,
             p50=latency.inter_token_p50_seconds,
             p95=latency.inter_token_p95_seconds,
