@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,3 +80,22 @@ def test_quantiles_rise_with_their_rank(observations: list[float], a: float, b: 
     assert (low.at_most or INF) <= (high.at_most or INF)
     if low.value is not None and high.value is not None:
         assert low.value <= high.value
+
+
+def counted(*counts: float) -> Histogram:
+    return Histogram((1.0, 2.0, float("inf")), counts, 0.0, counts[-1])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "share"), [(0.0, 0.0), (-3.0, 0.0), (0.5, 0.2), (1.0, 0.4), (1.5, 0.6), (2.0, 0.8), (50.0, 0.8)]
+)
+def test_it_is_interpolated_within_a_bucket_and_the_open_one_is_beyond(seconds: float, share: float) -> None:
+    assert counted(4, 8, 10).share_within(seconds) == pytest.approx(share)
+
+
+def test_everything_is_within_infinity() -> None:
+    assert counted(4, 8, 10).share_within(float("inf")) == 1.0
+
+
+def test_of_nothing_there_is_no_share() -> None:
+    assert counted(0, 0, 0).share_within(1.0) is None

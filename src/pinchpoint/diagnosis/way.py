@@ -4,13 +4,14 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import median_low
 
 from pinchpoint.diagnosis.moments import waiting_of
 from pinchpoint.diagnosis.rates import histories, known, observed, rate
 from pinchpoint.snapshot import EngineReading, Histogram, Placement, ProbeOutcome, ProbeReading, Slo, Window
-from pinchpoint.snapshot.comparison import LAST_PROBES, MIN_PROBES
+from pinchpoint.snapshot.comparison import LAST_PROBES
 
+_FEWEST = 2  # of two the better one counts, so that one outlier says nothing
 _NOT_THERE = frozenset(
     {
         ProbeOutcome.DNS,
@@ -106,10 +107,10 @@ def _is_nobodys(probe: ProbeReading) -> bool:
 
 
 def _way(last: Sequence[ProbeReading], readings: Sequence[EngineReading], slo: Slo) -> Way:
-    if len(last) < MIN_PROBES:
+    if len(last) < _FEWEST:
         return Way(way_probes=float(len(last)))
     seen = _of_one_kind([both for probe in last if (both := _seen(probe, readings)) is not None])
-    client = median(both.client_seconds for both in seen) if seen else None
+    client = median_low(both.client_seconds for both in seen) if seen else None
     own = _engines(seen)
     gap = None if client is None or own is None else max(0.0, client - own)
     # A stream that is held back has no pace: its tokens come together.
@@ -123,7 +124,7 @@ def _way(last: Sequence[ProbeReading], readings: Sequence[EngineReading], slo: S
         probe_engine_ttft_seconds=own,
         network_ttft_seconds=gap,
         network_ttft_share=known(gap / client) if gap is not None and client else None,
-        probe_client_tpot_seconds=median(paced) if len(paced) >= MIN_PROBES else None,
+        probe_client_tpot_seconds=median_low(paced) if len(paced) >= _FEWEST else None,
         probe_engine_inter_token_seconds=_median([both.inter_token.mean for both in seen if both.inter_token]),
         probe_connect_seconds=_median([_connecting(probe) for probe in last]),
         probe_buffered_share=buffered,
@@ -174,8 +175,8 @@ def _seen(probe: ProbeReading, readings: Sequence[EngineReading]) -> _Seen | Non
 def _of_one_kind(seen: Sequence[_Seen]) -> Sequence[_Seen]:
     """Those that were alone on the engine, if there are enough; of too few, none."""
     exact = [both for both in seen if both.engine.count == 1]
-    chosen = exact if len(exact) >= MIN_PROBES else seen
-    return chosen if len(chosen) >= MIN_PROBES else []
+    chosen = exact if len(exact) >= _FEWEST else seen
+    return chosen if len(chosen) >= _FEWEST else []
 
 
 def _engines(seen: Sequence[_Seen]) -> float | None:
@@ -220,6 +221,6 @@ def _connecting(probe: ProbeReading) -> float | None:
     return sum(spent) if spent else None
 
 
-def _median(values: Sequence[float | None], at_least: int = MIN_PROBES) -> float | None:
+def _median(values: Sequence[float | None], at_least: int = _FEWEST) -> float | None:
     numbers = [number for value in values if (number := known(value)) is not None]
-    return median(numbers) if len(numbers) >= at_least else None
+    return median_low(numbers) if len(numbers) >= at_least else None

@@ -109,6 +109,12 @@ def test_replicas_in_folders_are_engines_and_one_service():
     assert PeerLink("0", "1", "NV18") in last.links
 
 
+def test_a_local_probe_that_names_no_engine_went_to_the_service():
+    last = read_recording(DATA / "recordings/replica-folders").snapshots[-1]
+    assert {probe.target: probe.engine for probe in last.probes} == {"gateway": "replica-folders", "hosted": None}
+    assert last.probes_of("replica-folders")
+
+
 def test_the_snapshots_fit_a_window():
     window = Window(600)
     for snapshot in read_recording(DATA / "recordings/replica-folders").snapshots:
