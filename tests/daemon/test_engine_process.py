@@ -55,6 +55,7 @@ def watching(
         "gpu: {interval_seconds: 0.5, medium_interval_seconds: 1}\n"
         f"engines: {{interval_seconds: 1, timeout_seconds: 0.9, targets: [{{name: chat, url: '{engine.url}'}}]}}\n"
         f"processes: {{{processes}}}\n"
+        "host: {interval_seconds: 1}\n"
     )
     with RunningDaemon(folder, "--config.file", str(config), env=nvml.env()) as daemon:
         yield daemon
@@ -134,10 +135,12 @@ def test_processes_are_left_alone_where_the_operator_says_so(tmp_path: Path, nvm
         daemon.wait_for_series("pinchpoint_engine_up", 1.0, engine="chat")
         assert daemon.series("pinchpoint_engine_max_num_seqs", engine="chat") == []
         assert daemon.series("pinchpoint_source_up", source="process") == []
+        assert daemon.series("pinchpoint_host_engine_cpu_cores") == []
         config = tmp_path / "pinchpoint.yaml"
         config.write_text(config.read_text().replace("enabled: false", "enabled: true"))
         daemon.hang_up()
         daemon.wait_for_series("pinchpoint_engine_max_num_seqs", 8.0, engine="chat")
+        daemon.wait_for(lambda: daemon.series("pinchpoint_host_engine_cpu_cores"), "the cores that it uses")
 
 
 def test_diagnose_knows_what_the_command_line_says(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pinchpoint.config import Settings
@@ -12,6 +12,7 @@ from pinchpoint.daemon.node import GpuSourceLike
 from pinchpoint.snapshot import (
     LAST_PROBES,
     Absence,
+    EngineProcess,
     EngineReading,
     EngineTarget,
     HostReading,
@@ -139,6 +140,11 @@ class Board:
     def put_liveness(self, target: str, *, up: bool) -> None:
         if target in self._totals:
             self._totals[target] = replace(self._totals[target], endpoint_up=up)
+
+    @property
+    def engine_processes(self) -> Mapping[str, EngineProcess]:
+        """By engine, of those that the newest look has found on this host."""
+        return self._joiner.processes
 
     def put_host(self, reading: HostReading, duration: float) -> None:
         self._host = reading

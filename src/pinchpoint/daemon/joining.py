@@ -67,6 +67,10 @@ class Joiner:
         if looked != self._looked:
             self._looked = looked
 
+    @property
+    def processes(self) -> Mapping[str, EngineProcess]:
+        return self._looked.processes
+
     def join(
         self, readings: Iterable[EngineReading], gpus: Sequence[GpuReading], pods: tuple[GpuPod, ...]
     ) -> tuple[EngineReading, ...]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from pinchpoint.config import Settings
-from pinchpoint.snapshot import Absence, GpuReading, HostReading, NvmlCalls, PeerLink, SourceReport
+from pinchpoint.snapshot import Absence, EngineProcess, GpuReading, HostReading, NvmlCalls, PeerLink, SourceReport
 from pinchpoint.sources.gpu import GpuSource
 from pinchpoint.sources.host import HostSource
+
+# Now, and the processes of engines on this host. May read files, so it is called in a thread.
+ReadHost = Callable[[float, Mapping[str, EngineProcess]], HostReading]
 
 
 class GpuSourceLike(Protocol):
@@ -55,7 +58,7 @@ class NoGpus:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     gpus: GpuSourceLike
-    host: Callable[[float], HostReading]  # may read files, so it is called in a thread
+    host: ReadHost
     simulated: bool = False
 
 

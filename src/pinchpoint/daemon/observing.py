@@ -19,9 +19,10 @@ from pinchpoint.daemon.announcing import announce_engines
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.finding import AGAIN, QUESTIONS, Discoverer, engine_described
 from pinchpoint.daemon.looking import ProcessLook
+from pinchpoint.daemon.node import ReadHost
 from pinchpoint.daemon.probing import Probing
 from pinchpoint.scheduler import Scheduler
-from pinchpoint.snapshot import EngineTarget, HostReading
+from pinchpoint.snapshot import EngineTarget
 from pinchpoint.sources.discovery import Ground, LoopbackFinder
 from pinchpoint.sources.engine import EngineScraper, EngineSourceSettings
 from pinchpoint.sources.http import HttpClient
@@ -44,7 +45,7 @@ class Observer:
         self,
         scheduler: Scheduler,
         board: Board,
-        read_host: Callable[[float], HostReading],
+        read_host: ReadHost,
         clock: Callable[[], float],
         own_ports: Callable[[], Collection[int]],
     ) -> None:
@@ -151,7 +152,7 @@ class Observer:
 
     async def _read_host(self) -> None:
         started = self._clock()
-        reading = await asyncio.to_thread(self._read_host_now, started)
+        reading = await asyncio.to_thread(self._read_host_now, started, self._board.engine_processes)
         self._board.put_host(reading, self._clock() - started)
 
     async def _read_pods(self, source: PodSource) -> None:

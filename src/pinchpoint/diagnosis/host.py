@@ -9,7 +9,7 @@ from pinchpoint.diagnosis.latency import Latency
 from pinchpoint.diagnosis.load import Load
 from pinchpoint.diagnosis.rates import known, mean, ratio
 from pinchpoint.diagnosis.roofline import Roofline
-from pinchpoint.snapshot import EngineReading, Snapshot
+from pinchpoint.snapshot import EngineHost, EngineReading, HostReading, Snapshot
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1", "")
 
@@ -25,8 +25,8 @@ class HostLoad:
 
     host_cpu_utilization_ratio: float | None = None
     host_cpu_throttled_ratio: float | None = None  # share of cgroup periods in which the quota was used up
-    host_cpu_pressure_ratio: float | None = None
-    host_cpu_count: float | None = None
+    host_cpu_pressure_ratio: float | None = None  # share of time in which a task of the engine, or of the host, waited
+    host_cpu_count: float | None = None  # that the engine may use: the host's, or what a quota leaves
     host_engine_cpu_cores: float | None = None
     host_cpu_cores_needed: float | None = None  # at least: one a rank, one an engine core, one a front end
     host_gap_ratio: float | None = None
@@ -41,21 +41,40 @@ def host_of(
     roofline: Roofline,
     gpus: Devices,
 ) -> HostLoad:
-    """Of the engine's own host: readings of another one, where the engine answers from elsewhere, say nothing of it."""
+    """Of the engine's own host: readings of another one, where the engine answers from elsewhere, say nothing of it.
+
+    Where processes are known, quota and pressure are those of the engine's own: another tenant's are not its trouble.
+    """
     gap, admission = _gap(load, roofline, gpus), _admission(load, latency)
     needed = _cores_needed(current)
     if not _is_here(current):
         return HostLoad(host_gap_ratio=gap, host_admission_seconds=admission, host_cpu_cores_needed=needed)
     readings = list({s.host.at: s.host for s in snapshots if s.host is not None}.values())
+    own = [_own(reading, current.engine) for reading in readings]
     return HostLoad(
         host_cpu_utilization_ratio=mean([reading.cpu_utilization_ratio for reading in readings]),
-        host_cpu_throttled_ratio=mean([reading.cpu_throttled_ratio for reading in readings]),
-        host_cpu_pressure_ratio=mean([reading.cpu_pressure_ratio for reading in readings]),
-        host_cpu_count=mean([reading.cpu_count for reading in readings]),
-        host_engine_cpu_cores=mean([reading.engine_cpu_cores for reading in readings]),
+        host_cpu_throttled_ratio=mean([each.cpu_throttled_ratio for each in own]),
+        host_cpu_pressure_ratio=mean([each.cpu_pressure_ratio for each in own]),
+        host_cpu_count=mean([each.cpu_limit_cores for each in own]),
+        host_engine_cpu_cores=mean([each.cpu_cores for each in own]),
         host_cpu_cores_needed=needed,
         host_gap_ratio=gap,
         host_admission_seconds=admission,
+    )
+
+
+def _own(reading: HostReading, engine: str) -> EngineHost:
+    """What the host has for this engine. Where no engine's processes are seen, the host's word is all there is; where
+    only others' are, what is said of quotas and cores is theirs."""
+    seen = reading.engines.get(engine) or EngineHost()
+    pressure, count = seen.cpu_pressure_ratio, reading.cpu_count
+    limits = [limit for limit in (seen.cpu_limit_cores, count) if limit is not None]
+    alone = not reading.engines
+    return EngineHost(
+        cpu_cores=reading.engine_cpu_cores if alone else seen.cpu_cores,
+        cpu_limit_cores=min(limits, default=None),
+        cpu_throttled_ratio=reading.cpu_throttled_ratio if alone else seen.cpu_throttled_ratio,
+        cpu_pressure_ratio=reading.cpu_pressure_ratio if pressure is None else pressure,
     )
 
 

@@ -15,7 +15,7 @@ from pinchpoint.snapshot.frontend import FrontendReading
 from pinchpoint.snapshot.gpu import GpuReading, GpuState, PeerLink, ThrottleReason
 from pinchpoint.snapshot.gpu_parts import NVLINK_FAMILIES, GpuPod, GpuProcess, MigInstance, NvLink, XidCount
 from pinchpoint.snapshot.histogram import Histogram, Quantile
-from pinchpoint.snapshot.host import HostReading
+from pinchpoint.snapshot.host import EngineHost, HostReading
 from pinchpoint.snapshot.model_family import are_kin, model_family
 from pinchpoint.snapshot.nvml_calls import NvmlCall, NvmlCalls, StuckCall
 from pinchpoint.snapshot.ownership import gpus_of_process_tree
@@ -34,6 +34,7 @@ __all__ = [
     "Absence",
     "DiscoveryReport",
     "EngineFacts",
+    "EngineHost",
     "EngineProcess",
     "EngineReading",
     "EngineTarget",

@@ -89,7 +89,7 @@ class SimulatedNode:
         """Where the engines answer. Empty before ``start``."""
         return self._targets
 
-    def host(self, now: float) -> HostReading:  # noqa: ARG002 - the host source's surface
+    def host(self, now: float, engines: object = None) -> HostReading:  # noqa: ARG002 - the host source's surface
         return self._host
 
     async def start(self) -> None:
