@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
+from pinchpoint.diagnosis.identity import once_each
 from pinchpoint.diagnosis.rates import known, mean, ratio, total
 from pinchpoint.snapshot import GpuReading, GpuState, Snapshot, ThrottleReason
 
@@ -97,7 +97,7 @@ def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, 
     sick = tuple(gpu for gpu in latest if not gpu.up and gpu.state is not GpuState.ACCESS_DENIED)
     # By index and UUID (an index may pass on), oldest first
     readings = {who: tuple(by_time.values()) for who, by_time in found.items()}
-    figures = {who: [_figures(_Same(gpu)) for gpu in history if gpu.up] for who, history in readings.items()}
+    figures = {who: [_figures(gpu) for gpu in history if gpu.up] for who, history in readings.items()}
     cards = tuple(_card(who[0], history, figures[who]) for who, history in sorted(readings.items()))
 
     def typical(pick: Callable[[_Figures], float | None]) -> float | None:
@@ -144,24 +144,8 @@ class _Figures(NamedTuple):
 _UTILIZATION, _SM, _TENSOR, _DRAM, _POWER = (itemgetter(at) for at in range(5))
 
 
-class _Same:
-    """A reading, equal to itself alone: it is looked at in every tick of the window, by each engine on its card."""
-
-    __slots__ = ("gpu",)
-
-    def __init__(self, gpu: GpuReading) -> None:
-        self.gpu = gpu
-
-    def __hash__(self) -> int:
-        return id(self.gpu)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.gpu is self.gpu
-
-
-@lru_cache(maxsize=4096)  # a minute of 64 cards, some ten megabytes
-def _figures(of: _Same) -> _Figures:
-    gpu = of.gpu
+@once_each(4096)  # a minute of 64 cards, some ten megabytes: each is looked at in every tick of the window
+def _figures(gpu: GpuReading) -> _Figures:
     active = gpu.throttle_active
     return _Figures(
         utilization=gpu.utilization_ratio,

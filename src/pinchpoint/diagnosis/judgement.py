@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,6 @@ class Judgement:
     evidence: tuple[Evidence, ...] = ()
     contradicted_by: tuple[Evidence, ...] = ()
     missing: tuple[str, ...] = ()
-    advice: tuple[Advice, ...] = ()
     gate: bool = False
 
 

@@ -39,7 +39,7 @@ def ratio(part: float | None, whole: float | None) -> float | None:
 
 
 def _known(values: Sequence[float | None]) -> list[float]:
-    return [number for value in values if (number := known(value)) is not None]
+    return [value for value in values if value is not None and isfinite(value)]
 
 
 def histories(readings: Sequence[EngineReading]) -> Histories:

@@ -3,20 +3,21 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import inf
+from math import inf, isfinite
 from statistics import median
+from typing import Any
 
 from pinchpoint.diagnosis.compared import Compared, compared_of
 from pinchpoint.diagnosis.devices import Devices, devices_of
 from pinchpoint.diagnosis.growth import Growth, growth_of
 from pinchpoint.diagnosis.host import HostLoad, host_of
+from pinchpoint.diagnosis.identity import once_each
 from pinchpoint.diagnosis.latency import Latency, latency_of
 from pinchpoint.diagnosis.links import Links, links_of
 from pinchpoint.diagnosis.load import Load, load_of
 from pinchpoint.diagnosis.plateau import inferred_max_num_seqs
 from pinchpoint.diagnosis.probed import Probed, is_unmeasured, probed_of
-from pinchpoint.diagnosis.rates import known
-from pinchpoint.diagnosis.roofline import Roofline, flops_utilization, machine_of, roofline_of
+from pinchpoint.diagnosis.roofline import Machine, Roofline, flops_utilization, machine_of, roofline_of
 from pinchpoint.diagnosis.spread import Spread, spread_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Objective
@@ -84,15 +85,26 @@ class Signals:
 
     def numbers(self) -> dict[str, float]:
         """Every known signal by name, for the export of ``diagnosis_signal``."""
-        found: dict[str, float] = {}
-        parts = (self, self.load, self.latency, self.devices, self.roofline, self.host, self.links)
-        for part in (*parts, self.spread, self.growth, self.probed, self.compared, self.way):
-            for name in part.__slots__ if part is not None else ():  # fields() takes longer
-                value = getattr(part, name)
-                value = value.value if isinstance(value, Quantile) else value
-                if isinstance(value, float | int) and not isinstance(value, bool) and known(value) is not None:
-                    found[name] = float(value)
+        found = _numbers(self) | _numbers(self.devices) | _numbers(self.host) | _numbers(self.links)
+        for part in (self.load, self.latency, self.roofline, self.spread):
+            found |= _numbers_of_scrapes(part)
+        for beside in (self.growth, self.probed, self.compared, self.way):
+            found |= _numbers(beside)
         return found
+
+
+def _numbers(part: object) -> dict[str, float]:
+    """``__slots__`` are the names of the fields; to ask for these takes far longer."""
+    found: dict[str, float] = {}
+    for name in getattr(part, "__slots__", ()):
+        value: Any = getattr(part, name)
+        value = value.value if isinstance(value, Quantile) else value
+        if type(value) in (float, int) and isfinite(value):  # no bool
+            found[name] = float(value)
+    return found
+
+
+_numbers_of_scrapes = once_each(1024)(_numbers)  # the same parts for as long as no scrape is new
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +114,7 @@ class Measured:
     epoch: tuple[EngineReading, ...]
     readings: tuple[EngineReading, ...]
     gpu_name: str | None
+    machine: Machine | None
     load: Load
     latency: Latency
     roofline: Roofline
@@ -129,6 +142,7 @@ def measured(
         epoch=epoch,
         readings=readings,
         gpu_name=gpu_name,
+        machine=machine,
         load=load,
         latency=latency,
         roofline=roofline_of(machine, readings, load, latency, thresholds),
@@ -182,7 +196,7 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
         roofline=found.roofline,
         devices=devices,
         host=host_of(within, current, found.load, found.latency, found.roofline, devices),
-        links=links_of(recent, current, machine_of(current.facts, gpu_name), found.load, found.roofline, thresholds),
+        links=links_of(recent, current, found.machine, found.load, found.roofline, thresholds),
         spread=found.spread,
         growth=growth_of(window, current, found.epoch[0].at, thresholds) if owner else Growth(),
         probed=probed_of(window, engine, current.gpus, thresholds) if found.unmeasured else None,

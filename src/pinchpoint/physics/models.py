@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pinchpoint.physics.attention import Attention, Recurrent
@@ -23,7 +24,7 @@ class Experts:
     always_parameters: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: what follows from a shape is found once
 class ModelShape:
     """A decoder: dense or a mixture of experts, with full attention in all of its layers or in some of them.
 
@@ -56,7 +57,7 @@ class ModelShape:
 
         return shape_of(config)
 
-    @property
+    @cached_property
     def parameters(self) -> float:
         """Every weight: embeddings (twice when untied), attention, MLPs, all experts, norms."""
         if self.given_parameters is not None:
@@ -66,19 +67,19 @@ class ModelShape:
         embeddings = self.vocab_size * self.hidden_size * (1 if self.tied_embeddings else 2)
         return self.dense_parameters + of_experts + embeddings
 
-    @property
+    @cached_property
     def active_parameters(self) -> float:
         """Weights that one token passes, embeddings included: all of a dense model, chosen experts of others."""
         if self.given_active_parameters is not None:
             return self.given_active_parameters
         return self._with_share(self._chosen)
 
-    @property
+    @cached_property
     def computed_parameters(self) -> float:
         """Active ones that are multiplied with: an input embedding of its own is looked up."""
         return self.active_parameters - self._looked_up
 
-    @property
+    @cached_property
     def attention_flops_per_pair(self) -> float:
         """FLOPs of one (query, key) pair in all attention layers, over all ranks."""
         return self.attention_layers * self.attention.flops_per_pair
@@ -103,11 +104,11 @@ class ModelShape:
             return 0.0
         return self.recurrent_layers * self.recurrent.state_bytes(tensor_parallel_size)
 
-    @property
+    @cached_property
     def _looked_up(self) -> float:
         return 0.0 if self.tied_embeddings else float(self.vocab_size * self.hidden_size)
 
-    @property
+    @cached_property
     def _chosen(self) -> float:
         """Share of the experts that one token passes; of totals alone, all weights are experts."""
         if self.experts is not None:

@@ -16,26 +16,13 @@ Fallback: without tensor activity and FLOPs, tokens per step decide, at most 0.8
 Advice: cache prefixes, tune the token budget, FP8, then another replica.
 """
 
-from dataclasses import replace
-
 from pinchpoint.diagnosis.judgement import Judgement, duration, fact, gathered, missing_of, percent, ramp
 from pinchpoint.diagnosis.pace import compute_duty, decode_is_late, gains_by_more_running, paced_by_compute, unseen_work
 from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import Strain, strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
-
-_SMALL_BLOCK = 64  # tokens: any prefix worth sharing is longer
-_ADVICE = (
-    Advice(action="prefix_caching", text="Share prompt prefixes and route by them: a cached token is not computed."),
-    Advice(
-        action="tune_max_num_batched_tokens",
-        text="--max-num-batched-tokens: about 2048 favours time between tokens, above 8192 throughput.",
-    ),
-    Advice(action="fp8_weights", text="FP8 weights and activations double the tensor peak of Hopper and later cards."),
-    Advice(action="add_replica", text="Then another replica: it adds compute."),
-)
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
 
 def compute(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -61,18 +48,7 @@ def compute(signals: Signals, thresholds: Thresholds) -> Judgement:
         evidence=strain.evidence + _evidence(signals, thresholds),
         contradicted_by=against,
         missing=missing,
-        advice=_advice(signals),
     )
-
-
-def _advice(signals: Signals) -> tuple[Advice, ...]:
-    """A prefix below one KV block is never cached, and the blocks of hybrid models are large (vLLM issue 54607)."""
-    block = signals.facts.block_size or 0
-    if block <= _SMALL_BLOCK:
-        return _ADVICE
-    first, *others = _ADVICE
-    text = f"{first.text} Only prefixes of at least {block} tokens, one KV block, are cached."
-    return (replace(first, text=text), *others)
 
 
 def _harm(strain: Strain) -> str:

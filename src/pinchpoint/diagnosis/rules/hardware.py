@@ -19,7 +19,7 @@ from pinchpoint.diagnosis.judgement import Judgement, count, fact, gathered, per
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 from pinchpoint.snapshot import GpuReading, GpuState, ThrottleReason
 
 _STATES = {
@@ -47,7 +47,7 @@ def _sick(signals: Signals, thresholds: Thresholds) -> Judgement:
     else:
         score = 0.3 if signals.load.moved and not strain_of(signals, thresholds).any else 0.9
     why = "; ".join(f"GPU {gpu.gpu} {_STATES.get(gpu.state, 'does not answer')}" for gpu in sick)
-    return _hardware(score, thresholds, why, tuple(map(_sickness, sick)), _replace([gpu.gpu for gpu in sick]))
+    return _hardware(score, thresholds, why, tuple(map(_sickness, sick)))
 
 
 def _sickness(gpu: GpuReading) -> Evidence:
@@ -57,6 +57,8 @@ def _sickness(gpu: GpuReading) -> Evidence:
 
 def _errors(signals: Signals, thresholds: Thresholds) -> Judgement:
     bad = [card for card in signals.devices.cards if card.serious_xids or card.uncorrectable_errors]
+    if not bad:
+        return _hardware(0.0, thresholds)
     evidence = [
         Evidence(
             signal="gpu_serious_xids",
@@ -72,12 +74,14 @@ def _errors(signals: Signals, thresholds: Thresholds) -> Judgement:
         evidence += gathered(fact("gpu_uncorrectable_errors", errors, text, count))
     names = [card.gpu for card in bad]
     why = f"{_gpus(names)} {'reports' if len(bad) == 1 else 'report'} serious errors"
-    return _hardware(0.9 if bad else 0.0, thresholds, why, tuple(evidence), _replace(names))
+    return _hardware(0.9, thresholds, why, tuple(evidence))
 
 
 def _to_recover(signals: Signals, thresholds: Thresholds) -> Judgement:
     """A standing request of the driver. While nobody suffers it is one for maintenance, not why the engine is slow."""
     bad = [card for card in signals.devices.cards if card.recovery_action or card.rows_failed]
+    if not bad:
+        return _hardware(0.0, thresholds)
     evidence = [
         Evidence(signal="gpus_to_recover", text=f"GPU {card.gpu}: {said}", value=1.0)
         for card in bad
@@ -89,8 +93,8 @@ def _to_recover(signals: Signals, thresholds: Thresholds) -> Judgement:
     strain = strain_of(signals, thresholds)
     names = [card.gpu for card in bad]
     why = f"{_gpus(names)} {'is' if len(bad) == 1 else 'are'} due for recovery, and requests are late"
-    score = (0.9 if strain.any else 0.4) if bad else 0.0
-    return _hardware(score, thresholds, why, (*evidence, *strain.evidence), _replace(names))
+    score = 0.9 if strain.any else 0.4
+    return _hardware(score, thresholds, why, (*evidence, *strain.evidence))
 
 
 def _link(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -98,6 +102,8 @@ def _link(signals: Signals, thresholds: Thresholds) -> Judgement:
     other class explains the delay better."""
     strain = strain_of(signals, thresholds)
     slow = [card for card in signals.devices.cards if card.link_slow_share]
+    if not slow:
+        return _hardware(0.0, thresholds)
     often = max((ramp(card.link_slow_share, 0.5, 0.9) for card in slow), default=0.0)
     facts = [
         fact(
@@ -110,13 +116,11 @@ def _link(signals: Signals, thresholds: Thresholds) -> Judgement:
     ]
     names = [card.gpu for card in slow]
     why = f"{_gpus(names)} {'runs' if len(slow) == 1 else 'run'} below the best of the PCIe link, and requests are late"
-    text = f"Reseat {_gpus(names)}; check riser, slot and the BIOS setting of the link (nvidia-smi -q, GPU Link Info)."
     judgement = _hardware(
         often * (0.6 if strain.any else 0.3),
         thresholds,
         why,
         (*gathered(*facts), *strain.evidence),
-        (Advice(action="check_pcie_link", text=text),),
     )
     return replace(judgement, gate=False)
 
@@ -135,6 +139,8 @@ def _throttle(signals: Signals, thresholds: Thresholds) -> Judgement:
     often = ramp(devices.gpu_fault_throttle_share, thresholds.throttle_share_begins, thresholds.throttle_share_certain)
     shows = {0: 0.4, 1: 0.8, 2: 1.0}[slow + strain.any] if devices.declared or strain.any else 0.4
     capped = 0.7 * (devices.gpu_power_cap_share or 0.0) if crawls and strain.any else 0.0
+    if not often and not capped:
+        return _hardware(0.0, thresholds)
     faulty = often * shows >= capped
     held = sorted(
         (card for card in devices.cards if _held_back(card, thresholds, faulty=faulty)),
@@ -148,7 +154,6 @@ def _throttle(signals: Signals, thresholds: Thresholds) -> Judgement:
         thresholds,
         f"{_gpus([card.gpu for card in held])} {'is' if len(held) == 1 else 'are'} held back by {cause}, {late}",
         (*(facts[0] if facts else ()), *strain.evidence, *(each for more in facts[1:] for each in more)),
-        _mend(held, cause),
     )
 
 
@@ -190,37 +195,16 @@ def _gpus(names: Sequence[str]) -> str:
     return f"GPUs {', '.join(first)} and {last}" if first else f"GPU {last}"
 
 
-def _drain(names: Sequence[str]) -> Advice:
-    text = f"Take the engine of {_gpus(names)} out of rotation; read the kernel log for an Xid (dmesg | grep -i xid)."
-    return Advice(action="drain_gpu", text=text)
-
-
-def _replace(names: Sequence[str]) -> tuple[Advice, ...]:
-    indices = ",".join(names)
-    reset = f"Reset {_gpus(names)} (nvidia-smi --gpu-reset -i {indices}) or reboot; replace what fails again."
-    return _drain(names), Advice(action="reset_gpu", text=reset)
-
-
-def _mend(held: Sequence[Card], cause: str) -> tuple[Advice, ...]:
-    names = [card.gpu for card in held]
-    cool = Advice(action="check_cooling", text=f"Check airflow, inlet temperature and fans of {_gpus(names)}.")
-    power = Advice(action="check_power", text=f"Check power supply, cables and power limit of {_gpus(names)}.")
-    heat, electric = "heat" in cause, "power" in cause
-    return (*((cool,) if heat else ()), *((power,) if electric else ()), _drain(names))
-
-
 def _hardware(
     score: float,
     thresholds: Thresholds,
     why: str = "",
     evidence: tuple[Evidence, ...] = (),
-    advice: tuple[Advice, ...] = (),
 ) -> Judgement:
     return Judgement(
         bottleneck=Bottleneck.HARDWARE,
         score=score,
         why=why if score else "",
         evidence=evidence if score else (),
-        advice=advice if score else (),
         gate=score >= thresholds.name_score,
     )

@@ -15,14 +15,7 @@ from pinchpoint.diagnosis.judgement import Judgement, fact, gathered, percent, r
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
-
-_ADVICE = (
-    Advice(
-        action="rebalance_replicas",
-        text="Balance by load (fewest requests or KV in use) instead of round robin, hashing or fixed weights.",
-    ),
-)
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
 
 def imbalance(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -46,7 +39,6 @@ def imbalance(signals: Signals, thresholds: Thresholds) -> Judgement:
         why="one replica has more than it can serve in time while another has room",
         evidence=_evidence(signals, thresholds) + strain_of(signals, thresholds).evidence,
         contradicted_by=gathered(*_against(signals, thresholds, fits=fits, slow=slow), throttled),
-        advice=_ADVICE,
         # It is why that one's slots or cache are full: evenness alone would serve everybody.
         gate=score >= thresholds.name_score,
     )

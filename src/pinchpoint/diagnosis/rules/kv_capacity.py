@@ -20,19 +20,7 @@ from pinchpoint.diagnosis.pace import computing_leaves_no_room, more_running_har
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
-
-_ADVICE = (
-    Advice(
-        action="fp8_kv_cache",
-        text="--kv-cache-dtype fp8 halves each token's KV: about twice the requests. Check quality.",
-    ),
-    Advice(
-        action="raise_gpu_memory_utilization", text="Raise --gpu-memory-utilization if the card has memory to spare."
-    ),
-    Advice(action="quantize_weights", text="Smaller weights (FP8, INT4) leave more of the card to the KV cache."),
-    Advice(action="add_replica", text="Then another replica: it brings a KV cache of its own."),
-)
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
 
 def kv_capacity(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -65,7 +53,6 @@ def kv_capacity(signals: Signals, thresholds: Thresholds) -> Judgement:
         evidence=_evidence(signals, thresholds) + strain.evidence,
         contradicted_by=tuple(against),
         missing=missing,
-        advice=_ADVICE,
     )
 
 

@@ -25,13 +25,7 @@ from pinchpoint.diagnosis.pace import (
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import Strain, strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
-
-_ADVICE = (
-    Advice(action="quantize_weights", text="FP8 or 4-bit weights: each step reads half of the bytes, or a quarter."),
-    Advice(action="fp8_kv_cache", text="--kv-cache-dtype fp8 halves what is read of long contexts."),
-    Advice(action="add_replica", text="Then another replica: each one's batch is smaller, and its steps are shorter."),
-)
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
 
 def memory_bandwidth(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -62,7 +56,6 @@ def memory_bandwidth(signals: Signals, thresholds: Thresholds) -> Judgement:
             )
         ),
         missing=missing,
-        advice=_ADVICE,
     )
 
 

@@ -16,7 +16,7 @@ from pinchpoint.diagnosis.judgement import Judgement, fact, gathered, percent
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
 _SCORE = 0.9
 _UNSURE = 0.6  # the growth may have another reason, or people suffer from something else
@@ -41,7 +41,6 @@ def memory_growth(signals: Signals, thresholds: Thresholds) -> Judgement:
         why=_why(signals),
         evidence=_evidence(signals, thresholds),
         missing=() if growth.memory_growth_process else ("gpu_processes",),
-        advice=_advice(signals),
         gate=not suffering,
     )
 
@@ -76,16 +75,6 @@ def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
             percent,
         ),
     )
-
-
-def _advice(signals: Signals) -> tuple[Advice, ...]:
-    growth = signals.growth
-    who = growth.memory_growth_process or "the process that grows (nvidia-smi shows each one's memory)"
-    stop = Advice(action="stop_memory_growth", text=f"Stop or move {who} on GPU {growth.memory_growth_gpu}.")
-    restart = Advice(
-        action="restart_engine", text="If it is the engine's own, restart it at a quiet time, before the card is full."
-    )
-    return (stop,) if growth.neighbour else (stop, restart)
 
 
 def _minutes(seconds: float) -> str:

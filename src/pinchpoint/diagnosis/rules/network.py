@@ -15,18 +15,8 @@ from pinchpoint.diagnosis.clients import harm_of
 from pinchpoint.diagnosis.judgement import Judgement, duration, fact, gathered, percent
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
-_ADVICE = (
-    Advice(
-        action="unbuffer_gateway",
-        text="Switch off response buffering on the way (nginx: proxy_buffering off, or X-Accel-Buffering: no).",
-    ),
-    Advice(
-        action="check_gateway",
-        text="Probe the engine past the gateway: what is gone then is the gateway's (connections, TLS, filters, load).",
-    ),
-)
 _AS_SLOW = 0.8  # of our own TTFT: a hosted API that needs as long goes the same way
 _DOUBT = 0.5  # what is left of the claim with each thing that may explain the way as well
 _THROTTLED_RATIO = 0.05
@@ -41,14 +31,12 @@ def network(signals: Signals, thresholds: Thresholds) -> Judgement:
         return Judgement(bottleneck=Bottleneck.NETWORK, score=0.0)
     against = _against(signals)
     score = harm.degree * _DOUBT ** len(against)
-    buffers = (signals.way.probe_buffered_share or 0.0) > 0.5 if signals.way else False
     return Judgement(
         bottleneck=Bottleneck.NETWORK,
         score=score,
         why=harm.why,
         evidence=harm.evidence,
         contradicted_by=against,
-        advice=_ADVICE if buffers else _ADVICE[::-1],
     )
 
 

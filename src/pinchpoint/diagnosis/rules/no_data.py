@@ -7,13 +7,8 @@ older than ``stale_seconds``. Nothing supports or contradicts it. Fallback: none
 from pinchpoint.diagnosis.judgement import Judgement, duration, fact, gathered
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck
+from pinchpoint.diagnosis.verdict import Bottleneck
 from pinchpoint.snapshot import Reason
-
-_RESTORE = Advice(
-    action="restore_scrape",
-    text="From this machine, curl the engine's /metrics: if that works, pinchpoint's URL or token for it is wrong.",
-)
 
 
 def no_data(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -34,6 +29,5 @@ def no_data(signals: Signals, thresholds: Thresholds) -> Judgement:
         why=why,
         evidence=gathered(fact("age_seconds", age, "it was last read {value} ago", duration, thresholds.stale_seconds)),
         missing=("engine_scrape",),
-        advice=(_RESTORE,),
         gate=True,
     )

@@ -12,21 +12,11 @@ from pinchpoint.diagnosis.judgement import Judgement, count, duration, fact, gat
 from pinchpoint.diagnosis.probed import Probed
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
 MOST = 0.6
 
 _UNSEEN = ("requests_running", "requests_waiting", "kv_cache_usage_ratio", "generation_tokens_per_second")
-_METRICS = Advice(
-    action="add_signals", text="Serve with an engine that has metrics (vLLM, SGLang, llama-server --metrics)."
-)
-_BATCH = Advice(
-    action="batch_requests",
-    text="Serve with an engine that batches (vLLM, SGLang, TGI, llama-server --parallel): its GPU time is not used.",
-)
-_MORE = Advice(
-    action="add_replica", text="Another replica adds compute; first see whether an engine that batches does."
-)
 
 
 def quiet(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -88,7 +78,6 @@ def one_at_a_time(signals: Signals, thresholds: Thresholds) -> Judgement:
         ),
         contradicted_by=gathered(_used(probed)) if free < 0.5 else (),
         missing=_missing(probed),
-        advice=(_BATCH, _METRICS),
     )
 
 
@@ -110,7 +99,6 @@ def never_rests(signals: Signals, thresholds: Thresholds) -> Judgement:
             fact("gpu_tensor_active_ratio", tensor if rests else None, "tensor cores {value}", percent)
         ),
         missing=_missing(probed),
-        advice=(_BATCH, _MORE, _METRICS),
     )
 
 

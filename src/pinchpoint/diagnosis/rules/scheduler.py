@@ -21,14 +21,8 @@ from pinchpoint.diagnosis.pace import (
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
-_SLOTS = Advice(
-    action="raise_max_num_seqs", text="Raise --max-num-seqs step by step while KV stays below 80 % and TPOT is met."
-)
-_BUDGET = Advice(
-    action="raise_max_num_batched_tokens", text="Raise --max-num-batched-tokens: steps are full while the GPU has room."
-)
 _SAID_BY = {
     "command_line": ", from its command line",
     "log": ", from its start-up log",
@@ -61,7 +55,6 @@ def scheduler(signals: Signals, thresholds: Thresholds) -> Judgement:
         evidence=_evidence(signals, thresholds) + strain.evidence,
         contradicted_by=against,
         missing=missing,
-        advice=(_SLOTS,) if slots >= budget else (_BUDGET,),
     )
 
 

@@ -9,7 +9,7 @@ gauge is wrong. Advice: wake it when it should serve.
 from pinchpoint.diagnosis.judgement import Judgement, count
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
 
 def sleeping(signals: Signals, thresholds: Thresholds) -> Judgement:  # noqa: ARG001 - every rule has this signature
@@ -30,6 +30,5 @@ def sleeping(signals: Signals, thresholds: Thresholds) -> Judgement:  # noqa: AR
         score=1.0,
         why="the engine was put to sleep" + (" while requests wait for it" if waiting else ""),
         evidence=(asleep, *queue),
-        advice=(Advice(action="wake_engine", text="POST /wake_up to the engine when it should serve."),),
         gate=True,
     )

@@ -11,12 +11,7 @@ running requests outlasts them (SGLang pull requests 26495 and 31517), hence its
 from pinchpoint.diagnosis.judgement import Judgement, count, duration
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Evidence
-
-_ADVICE = (
-    Advice(action="check_engine_log", text="Ask /health and read the engine's log: a dead core keeps its gauges."),
-    Advice(action="restart_engine", text="Restart the engine when it does not recover."),
-)
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
 
 def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -39,7 +34,6 @@ def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
         evidence=(
             Evidence(signal="seconds_without_progress", text=text, value=still, threshold=thresholds.stall_seconds),
         ),
-        advice=_ADVICE,
         gate=True,
     )
 
@@ -53,6 +47,5 @@ def _one_of_several(stuck: float, thresholds: Thresholds) -> Judgement:
         score=1.0,
         why=f"{count(stuck)} of the engine's replicas hold requests and make no token",
         evidence=(Evidence(signal="replicas_stuck", text=text, value=stuck),),
-        advice=_ADVICE,
         gate=True,
     )

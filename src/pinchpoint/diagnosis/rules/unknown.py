@@ -10,16 +10,7 @@ from pinchpoint.diagnosis.judgement import Judgement, count, duration
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
-from pinchpoint.diagnosis.verdict import Advice, Bottleneck
-
-# A signal that is named otherwise than the field of a reading it is made of.
-_FIELDS = {
-    "ttft_judged_seconds": "ttft_seconds",
-    "inter_token_mean_seconds": "inter_token_seconds",
-    "step_tokens": "iteration_tokens",
-    "generation_tokens_per_second": "generation_tokens_total",
-    "prefill_token_share": "prompt_tokens_total",
-}
+from pinchpoint.diagnosis.verdict import Bottleneck
 
 # Plain to see, so nobody needs to hear that they are ruled out.
 _PLAIN = (Bottleneck.NO_DATA, Bottleneck.SLEEPING, Bottleneck.IDLE, Bottleneck.STALLED, Bottleneck.HEALTHY)
@@ -57,18 +48,4 @@ def unknown(signals: Signals, thresholds: Thresholds, weighed: Sequence[Judgemen
             for fact in judgement.contradicted_by
         ),
         missing=missing if scrapes >= thresholds.min_scrapes else (),
-        advice=_give(missing, signals) if scrapes >= thresholds.min_scrapes else (),
     )
-
-
-def _give(missing: Sequence[str], signals: Signals) -> tuple[Advice, ...]:
-    """What can be given, and what this kind of engine has not to give."""
-    never = [name for name in missing if _FIELDS.get(name, name) in signals.not_exposed]
-    unseen = [name for name in missing if name.startswith("gpu_") and "gpu_readings" in missing]
-    given = [name for name in missing if name not in (*never, *unseen)]
-    words = [f"Give what is missing: {', '.join(given)}."] if given else []
-    if unseen:
-        words.append("Its GPUs are not watched here: run pinchpoint on their node, and set the engine's gpus.")
-    if never:
-        words.append(f"{signals.facts.kind or 'This kind of engine'} does not expose {', '.join(never)}.")
-    return (Advice(action="add_signals", text=" ".join(words)),) if words else ()
