@@ -17,6 +17,7 @@ from pinchpoint.diagnosis.links import Links, links_of
 from pinchpoint.diagnosis.load import Load, load_of
 from pinchpoint.diagnosis.plateau import inferred_max_num_seqs
 from pinchpoint.diagnosis.probed import Probed, is_unmeasured, probed_of
+from pinchpoint.diagnosis.rates import known
 from pinchpoint.diagnosis.roofline import Machine, Roofline, flops_utilization, machine_of, roofline_of
 from pinchpoint.diagnosis.spread import Spread, spread_of
 from pinchpoint.diagnosis.thresholds import Thresholds
