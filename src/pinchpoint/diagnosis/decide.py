@@ -27,7 +27,7 @@ def diagnose(
 ) -> Diagnosis:
     """Names the bottleneck of one engine at ``now`` (same clock as the window); with a memory sooner, and the same.
 
-    Hardware, freshness and sleep come first and need one tick. Then idle, stalled, memory_growth, healthy and imbalance
+    Hardware, freshness and sleep come first and need one tick. Then idle, stalled, memory_growth, imbalance and healthy
     settle the matter in this order; otherwise the class with the highest score is named, if it reaches ``name_score``.
     The class that is ``held``, the one shown, is ahead of the others by ``held_margin``: of two that are as good, each
     tick would name another. Raises on no reading.

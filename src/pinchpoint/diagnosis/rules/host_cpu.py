@@ -72,7 +72,9 @@ def _enough(signals: Signals, strain: Strain, gap: float | None) -> float:
     judged = signals.inter_token.judged_seconds
     if strain.inter_token is None or judged is None or gap is None:
         return 1.0
-    return 1.0 - 0.6 * ramp(ratio(judged * (1.0 - gap), signals.slo.tpot_seconds), 1.0, 1.5)
+    # Most of a step is most of what can be gained, in time or not.
+    late = ramp(ratio(judged * (1.0 - gap), signals.slo.tpot_seconds), 1.0, 1.5)
+    return 1.0 - 0.6 * late * (1.0 - ramp(gap, 0.35, 0.55))
 
 
 def _others_hold_the_queue(signals: Signals, strain: Strain, thresholds: Thresholds) -> float:

@@ -74,7 +74,8 @@ def _enough(signals: Signals, strain: Strain) -> float:
     judged, share = signals.inter_token.judged_seconds, signals.links.communication_share
     if strain.inter_token is not None and judged is not None:
         left = judged * (1.0 - min(0.9, share or 0.5))
-        return 1.0 - 0.6 * ramp(ratio(left, signals.slo.tpot_seconds), 1.0, 1.5)
+        # Most of a step is most of what can be gained, in time or not.
+        return 1.0 - 0.6 * ramp(ratio(left, signals.slo.tpot_seconds), 1.0, 1.5) * (1.0 - ramp(share, 0.35, 0.55))
     return strain.first_token if strain.any else 0.0
 
 
