@@ -8,6 +8,7 @@ from random import Random
 
 from pinchpoint.simulator.node.workload import Lengths, Workload
 from pinchpoint.simulator.truth.rate import Expected, mean_request
+from pinchpoint.snapshot import Slo
 
 
 def _lengths(random: Random, low: float, high: float, most: int, least: int = 1) -> Lengths:
@@ -85,11 +86,17 @@ def longest_request(workload: Workload) -> int:
     return workload.prefix_tokens + round(once + (workload.turns - 1) * 1.5 * mean.held_tokens / workload.turns)
 
 
-def asked(workload: Workload, rate: float, alone: Expected, random: Random) -> Workload:
-    """These requests, at about ``rate`` a second: by Poisson, in bursts, swinging, or from clients who wait."""
+def asked(workload: Workload, rate: float, at_most: Expected, slo: Slo, random: Random) -> Workload:
+    """These requests, at about ``rate`` a second: by Poisson, in bursts, swinging, or from clients who wait.
+
+    Those are as many as ask at that rate if they are answered as it is expected; beyond ``at_most``, just too late.
+    """
     if workload.turns > 1 or random.random() < 0.3:
         think = random.choice((0.0, 1.0, 3.0, 8.0))
-        lasts = alone.ttft_seconds + 1.3 * mean_request(workload).output_tokens * alone.tpot_seconds
+        load = min(1.0, rate / at_most.requests_per_second) ** 2
+        ttft = at_most.ttft_seconds + load * max(0.0, slo.ttft_seconds - at_most.ttft_seconds)
+        tpot = at_most.tpot_seconds + load * max(0.0, slo.tpot_seconds - at_most.tpot_seconds)
+        lasts = ttft + mean_request(workload).output_tokens * tpot
         return replace(workload, clients=max(1, round(rate * (lasts + think))), think_seconds=think)
     manner = random.random()
     burstiness = random.uniform(1.3, 2.0) if manner < 0.2 else 1.0

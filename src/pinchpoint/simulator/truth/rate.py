@@ -106,8 +106,8 @@ def kv_tokens(spec: EngineSpec) -> float:
 
 
 def cores_wanted(world: World) -> float:
-    """An engine core and its workers spin, each on a core of its own; front ends come on top."""
-    return world.replicas * (1 + world.engine.tensor_parallel_size) + 0.5
+    """An engine core and its workers spin, each on a core of its own."""
+    return float(world.replicas * (1 + world.engine.tensor_parallel_size))
 
 
 def _slowdown(world: World) -> float:

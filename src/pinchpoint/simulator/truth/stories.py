@@ -50,7 +50,7 @@ def promised(world: World, random: Random) -> World:
 
 
 def loaded(world: World, rate: float, random: Random) -> World:
-    return replace(world, workload=asked(world.workload, rate, expected(world), random))
+    return replace(world, workload=asked(world.workload, rate, expected(world), world.slo, random))
 
 
 def between(pinched: World, free: World, random: Random, most: float = 2.5) -> World:
@@ -111,6 +111,8 @@ def compute(random: Random) -> World:
     if random.random() < 0.25:  # a single prompt takes longer than was promised
         alone = expected(world).ttft_seconds
         slo = replace(world.slo, ttft_seconds=round(alone * random.uniform(0.5, 1.2), 2))
+        if slo.ttft_seconds < _TTFT_OBJECTIVES[0] / 2:
+            raise UnfitError
         return lightly(replace(world, slo=slo), random, 0.1, 0.3)
     return _with_more_of("compute", world, random)
 
@@ -136,7 +138,7 @@ def host_cpu(random: Random) -> World:
     if kind < 0.3:
         host = replace(host, step_seconds=exp(random.uniform(log(0.006), log(0.05))))
     elif kind < 0.55:
-        host = replace(host, quota_cores=round(cores_wanted(free) * random.uniform(0.3, 0.95), 1))
+        host = replace(host, quota_cores=round(cores_wanted(free) * random.uniform(0.25, 0.95), 1))
     elif kind < 0.8:
         host = replace(host, admission_seconds=exp(random.uniform(log(0.05), log(0.8))))
     else:
@@ -202,7 +204,7 @@ def memory_growth(random: Random) -> World:
     if free < 1.5e9:
         spec = replace(spec, gpu_memory_utilization=round(spec.gpu_memory_utilization - 3e9 / spec.gpu.memory_bytes, 3))
         free = spec.gpu.memory_bytes * (0.985 - spec.gpu_memory_utilization) - 1.2e9
-    ends = WARM_UP_SECONDS + SECONDS + exp(random.uniform(log(150), log(4000)))
+    ends = WARM_UP_SECONDS + SECONDS + exp(random.uniform(log(150), log(3000)))
     leak = Leak(gpu=random.choice(_cards(world)), begins_with_bytes=0.1 * free, bytes_per_second=0.9 * free / ends)
     return replace(world, engine=spec, faults=(leak,))
 
