@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pinchpoint.diagnosis.identity import once_each
 from pinchpoint.diagnosis.rates import known, mean, ratio, total
+from pinchpoint.physics import gpu_by_name, pcie_bytes_per_second
 from pinchpoint.snapshot import GpuReading, GpuState, Snapshot, ThrottleReason
 
 FAULT_THROTTLES = (
@@ -31,6 +32,7 @@ SERIOUS_XIDS: Mapping[str, str] = {
     "154": "recovery needed",
 }
 
+WORKING_RATIO = 0.05  # an idle card's clock says nothing: it rests too
 LOADED_RATIO = 0.5  # an idle card lets its PCIe link down to save power: only a busy one is judged by it
 
 
@@ -42,7 +44,9 @@ class Card:
     fault_throttle_share: float | None = None
     fault_throttles: tuple[ThrottleReason, ...] = ()  # those that were active in any reading
     power_cap_share: float | None = None
-    clock_ratio: float | None = None  # SM clock over its maximum
+    power_limit_ratio: float | None = None  # over the published power of such a card; below 1 somebody lowered it
+    clock_ratio: float | None = None  # SM clock over its maximum, while it works
+    works: bool | None = None  # any reading that shows work
     uncorrectable_errors: float | None = None
     serious_xids: Mapping[str, float] = field(default_factory=dict)  # events by code
     recovery_action: str | None = None  # what the driver asks for now; ``None`` also when that is nothing
@@ -50,6 +54,8 @@ class Card:
     link_ratio: float | None = None  # PCIe bandwidth under load over the best that card and slot can do
     link_slow_share: float | None = None  # readings under load with less than that
     link: str = ""  # the newest of these, in words
+    link_busy_ratio: float | None = None  # PCIe traffic under load over what the link is able to as it runs
+    nvlinks_lost: float | None = None  # that were up within the window and are down now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +82,7 @@ class Devices:
     gpu_serious_xids: float | None = None  # within the window
     gpus_to_recover: float | None = None  # the driver asks for a reset or the like, or memory failed for good
     gpu_pcie_link_ratio: float | None = None  # under load, of the best that card and slot can do, the worst GPU
+    gpu_nvlinks_lost: float | None = None  # NVLinks that went down within the window
 
 
 def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, ...]) -> Devices:
@@ -122,6 +129,7 @@ def devices_of(snapshots: Sequence[Snapshot], engine: str, declared: tuple[str, 
         gpu_serious_xids=total([sum(card.serious_xids.values()) for card in cards]),
         gpus_to_recover=_to_recover(latest, cards),
         gpu_pcie_link_ratio=min((card.link_ratio for card in cards if card.link_ratio is not None), default=None),
+        gpu_nvlinks_lost=total([card.nvlinks_lost for card in cards]),
     )
 
 
@@ -138,6 +146,8 @@ class _Figures(NamedTuple):
     capped: float | None
     faults: tuple[ThrottleReason, ...]
     loaded_link: float | None  # PCIe link ratio, under load alone
+    link_busy: float | None  # the same of its traffic
+    works: bool
     reading: GpuReading
 
 
@@ -146,7 +156,7 @@ _UTILIZATION, _SM, _TENSOR, _DRAM, _POWER = (itemgetter(at) for at in range(5))
 
 @once_each(4096)  # a minute of 64 cards, some ten megabytes: each is looked at in every tick of the window
 def _figures(gpu: GpuReading) -> _Figures:
-    active = gpu.throttle_active
+    active, loaded = gpu.throttle_active, (gpu.utilization_ratio or 0.0) >= LOADED_RATIO
     return _Figures(
         utilization=gpu.utilization_ratio,
         sm=gpu.sm_active_ratio,
@@ -157,7 +167,9 @@ def _figures(gpu: GpuReading) -> _Figures:
         fault=_active(gpu, FAULT_THROTTLES),
         capped=_active(gpu, POWER_CAP),
         faults=tuple(reason for reason in FAULT_THROTTLES if (known(active.get(reason)) or 0) > 0),
-        loaded_link=_link_ratio(gpu) if (gpu.utilization_ratio or 0.0) >= LOADED_RATIO else None,
+        loaded_link=_link_ratio(gpu) if loaded else None,
+        link_busy=_link_busy(gpu) if loaded else None,
+        works=gpu.utilization_ratio is None or gpu.utilization_ratio >= WORKING_RATIO,
         reading=gpu,
     )
 
@@ -171,7 +183,9 @@ def _card(index: str, history: Sequence[GpuReading], up: Sequence[_Figures]) -> 
         fault_throttle_share=mean([each.fault for each in up]),
         fault_throttles=tuple(reason for reason in FAULT_THROTTLES if reason in seen),
         power_cap_share=mean([each.capped for each in up]),
-        clock_ratio=mean([each.clock for each in up]),
+        power_limit_ratio=_power_limit_ratio(history[-1]),
+        clock_ratio=mean([each.clock for each in up if each.works]),
+        works=any(each.works for each in up) if any(each.utilization is not None for each in up) else None,
         uncorrectable_errors=_increase(history, lambda gpu: gpu.ecc_errors_total.get("uncorrectable")),
         serious_xids={code: events for code in SERIOUS_XIDS if (events := _events(history, code))},
         recovery_action=action if (action := history[-1].recovery_action) != "none" else None,
@@ -179,6 +193,8 @@ def _card(index: str, history: Sequence[GpuReading], up: Sequence[_Figures]) -> 
         link_ratio=mean([each.loaded_link for each in loaded]),
         link_slow_share=len(slow) / len(loaded) if loaded else None,
         link=_link_words(slow[-1]) if slow else "",
+        link_busy_ratio=mean([each.link_busy for each in loaded]),
+        nvlinks_lost=_nvlinks_lost([each.reading for each in up]),
     )
 
 
@@ -191,6 +207,28 @@ def _link_ratio(gpu: GpuReading) -> float | None:
     if width is None or gpu.pcie_link_generation is None or gpu.pcie_link_generation_max is None:
         return None
     return known(width * 2.0 ** (gpu.pcie_link_generation - gpu.pcie_link_generation_max))
+
+
+def _link_busy(gpu: GpuReading) -> float | None:
+    """The busier direction."""
+    traffic = [known(gpu.pcie_receive_bytes_per_second), known(gpu.pcie_transmit_bytes_per_second)]
+    busier = max((value for value in traffic if value is not None), default=None)
+    if gpu.pcie_link_generation is None or gpu.pcie_link_width is None:
+        return None
+    return ratio(busier, pcie_bytes_per_second(gpu.pcie_link_generation, gpu.pcie_link_width))
+
+
+def _nvlinks_lost(history: Sequence[GpuReading]) -> float | None:
+    """Links that nothing is plugged into are down all the time, and are none of these."""
+    if not history or not history[-1].nvlinks:
+        return None
+    down = {link.link for link in history[-1].nvlinks if link.up is False}
+    return float(len(down & {link.link for gpu in history for link in gpu.nvlinks if link.up})) if down else 0.0
+
+
+def _power_limit_ratio(gpu: GpuReading) -> float | None:
+    card = gpu_by_name(gpu.name) if gpu.name else None
+    return ratio(gpu.power_limit_watts, card.tdp_watts) if card else None
 
 
 def _link_words(gpu: GpuReading) -> str:

@@ -309,3 +309,18 @@ class Thresholds(BaseModel):
     clock_crawl_ratio: float = Field(
         default=0.6, gt=0, le=1, description="Same, below which even a power cap is no longer normal operation."
     )
+    clock_fills_memory_ratio: float = Field(
+        default=0.75,
+        gt=0,
+        le=1,
+        description="SM clock over its maximum that still keeps memory busy; below, reading takes longer too.",
+    )
+    power_limit_lowered_ratio: float = Field(
+        default=0.7, gt=0, description="Power limit over the card's published power: below, somebody lowered it far."
+    )
+    link_busy_begins: float = Field(
+        default=0.05, ge=0, description="PCIe traffic over what the link can do; prompts and tokens take next to none."
+    )
+    link_busy_certain: float = Field(
+        default=0.25, gt=0, description="Same; all-reduces take turns with computing, so it is never busy all the time."
+    )

@@ -9,7 +9,7 @@ from pinchpoint.physics.costs import (
     dense_flops,
     kv_budget_bytes,
 )
-from pinchpoint.physics.gpus import GPUS, Gpu, gpu_by_name, slice_of
+from pinchpoint.physics.gpus import GPUS, Gpu, gpu_by_name, pcie_bytes_per_second, slice_of
 from pinchpoint.physics.links import Link, link_peak
 from pinchpoint.physics.models import ModelShape
 from pinchpoint.physics.precision import dtype_bytes, kv_dtype_bytes, tensor_peak_flops, weight_dtype_bytes
@@ -36,6 +36,7 @@ __all__ = [
     "kv_budget_bytes",
     "kv_dtype_bytes",
     "link_peak",
+    "pcie_bytes_per_second",
     "slice_of",
     "step_time",
     "tensor_peak_flops",

@@ -4,8 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 MIB = 2**20
-# One direction of one lane, after encoding (128b/130b): PCI-SIG, PCI Express Base Specification.
-_PCIE_LANE_BYTES_PER_SECOND = {3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
+# One direction of one lane, after encoding (8b/10b, from 3 on 128b/130b): PCI-SIG, PCI Express Base Specification.
+_PCIE_LANE_BYTES_PER_SECOND: Mapping[float, float] = {
+    1: 0.25e9,
+    2: 0.5e9,
+    3: 0.985e9,
+    4: 1.969e9,
+    5: 3.938e9,
+    6: 7.563e9,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +102,12 @@ GPUS: Mapping[str, Gpu] = {
     )
 }
 # fmt: on
+
+
+def pcie_bytes_per_second(generation: float, lanes: float) -> float | None:
+    """One direction of a PCIe link; ``None`` for a generation that is not known."""
+    lane = _PCIE_LANE_BYTES_PER_SECOND.get(generation)
+    return None if lane is None else lane * lanes
 
 
 def gpu_by_name(name: str) -> Gpu | None:

@@ -1,14 +1,18 @@
 """hardware: a card is sick, or is held back by heat or power, or by the slot it sits in.
 
 Claims: a GPU of the engine is lost, hung or needs a reset; or reports serious errors; or the driver asks for its
-recovery; or runs slower under load because of a fault throttle (thermal, power brake, hardware slowdown) or a PCIe link
-below what card and slot can do.
-Decides: GPU state; fault-throttle share of the readings; serious Xid or uncorrectable ECC within the window; recovery
-action and failed row remapping, with missed objectives; link generation and width of busy cards.
-Supports: SM clock well below its maximum; missed objectives. A throttle with neither is a warning, not the class.
-Contradicted by: an engine that works within its objectives, when it is not declared that the sick card is its own.
-The software power cap is normal operation and no fault, unless the clock crawls below ``clock_crawl_ratio``.
-Fallback: without GPU readings it abstains. Advice: drain, cool, reset, replace.
+recovery; or runs slower under load because of a fault throttle (thermal, power brake, hardware slowdown); or a link of
+its is below what card and slot can do.
+Decides: GPU state; serious Xid or uncorrectable ECC within the window; recovery action and failed row remapping, with
+missed objectives; fault throttle, with a slow SM clock under load and missed objectives; NVLinks that went down; link
+generation and width of busy cards, by how busy the link is.
+Supports: how much longer steps take at that clock: computing as much as the clock is slower, reading memory less.
+Contradicted by: an engine that works within its objectives, when it is not declared that the sick card is its own; a
+clock near its maximum; a card that rests. A throttle that delays nobody is a warning, not the class.
+The software power cap is normal operation and no fault, unless somebody lowered the limit so far that the clock crawls
+below ``clock_crawl_ratio``.
+Fallback: without GPU readings it abstains; without clocks the flags count, at most 0.8.
+Advice: drain, cool, reset, replace.
 """
 
 from collections.abc import Sequence
@@ -33,7 +37,7 @@ _HEAT = frozenset({ThrottleReason.HW_THERMAL_SLOWDOWN, ThrottleReason.SW_THERMAL
 def hardware(signals: Signals, thresholds: Thresholds) -> Judgement:
     if signals.devices.gpus is None:
         return Judgement(bottleneck=Bottleneck.HARDWARE, score=None, missing=("gpu_readings",))
-    rules = (_sick, _errors, _to_recover, _throttle, _link)
+    rules = (_sick, _errors, _to_recover, _nvlinks, _throttle, _link)
     found = [rule(signals, thresholds) for rule in rules]
     return max(found, key=lambda judgement: judgement.score or 0.0)
 
@@ -97,14 +101,29 @@ def _to_recover(signals: Signals, thresholds: Thresholds) -> Judgement:
     return _hardware(score, thresholds, why, (*evidence, *strain.evidence))
 
 
+def _nvlinks(signals: Signals, thresholds: Thresholds) -> Judgement:
+    """A link that was up a moment ago: a cable, a switch or the card itself. Ranks that talk over it then wait."""
+    bad = [card for card in signals.devices.cards if card.nvlinks_lost]
+    if not bad:
+        return _hardware(0.0, thresholds)
+    facts = [
+        fact("gpu_nvlinks_lost", card.nvlinks_lost, f"GPU {card.gpu}: {{value}} NVLinks went down", count)
+        for card in bad
+    ]
+    strain = strain_of(signals, thresholds)
+    score = 0.9 if strain.any else 0.4
+    names = [card.gpu for card in bad]
+    return _hardware(score, thresholds, f"{_gpus(names)} lost NVLinks", (*gathered(*facts), *strain.evidence))
+
+
 def _link(signals: Signals, thresholds: Thresholds) -> Judgement:
-    """Never certain: whether an engine lives by its PCIe link is the topology's matter. So it is named only where no
-    other class explains the delay better."""
+    """Never certain where nothing is known of the traffic: then it is named only where no other class explains the
+    delay better. A link at rest delays nothing, and one that is busy is what the ranks wait for."""
     strain = strain_of(signals, thresholds)
     slow = [card for card in signals.devices.cards if card.link_slow_share]
     if not slow:
         return _hardware(0.0, thresholds)
-    often = max((ramp(card.link_slow_share, 0.5, 0.9) for card in slow), default=0.0)
+    score = max(_link_matters(card, thresholds) for card in slow)
     facts = [
         fact(
             "gpu_pcie_link_ratio",
@@ -117,50 +136,85 @@ def _link(signals: Signals, thresholds: Thresholds) -> Judgement:
     names = [card.gpu for card in slow]
     why = f"{_gpus(names)} {'runs' if len(slow) == 1 else 'run'} below the best of the PCIe link, and requests are late"
     judgement = _hardware(
-        often * (0.6 if strain.any else 0.3),
-        thresholds,
-        why,
-        (*gathered(*facts), *strain.evidence),
+        score if strain.any else min(score, 0.3), thresholds, why, (*gathered(*facts), *strain.evidence)
     )
     return replace(judgement, gate=False)
 
 
+def _link_matters(card: Card, thresholds: Thresholds) -> float:
+    often = ramp(card.link_slow_share, 0.5, 0.9)
+    if card.link_busy_ratio is None:
+        return 0.6 * often
+    busy = ramp(card.link_busy_ratio, thresholds.link_busy_begins, thresholds.link_busy_certain)
+    return often * (0.3 + 0.65 * busy)
+
+
 def _throttle(signals: Signals, thresholds: Thresholds) -> Judgement:
-    """How often it throttles, times how far it shows: 1 with slow clocks and missed objectives, 0.8 with either.
+    """Of the worst card: how often it throttles, times how far that shows.
 
     A card that nobody declared as the engine's own has to hurt the engine to count.
     """
     devices, strain = signals.devices, strain_of(signals, thresholds)
     if not signals.load.moved:  # without load a flag hurts nobody
         return _hardware(0.0, thresholds)
-    clock = devices.gpu_clock_ratio
-    slow = clock is not None and clock < thresholds.clock_slow_ratio
-    crawls = clock is not None and clock < thresholds.clock_crawl_ratio
-    often = ramp(devices.gpu_fault_throttle_share, thresholds.throttle_share_begins, thresholds.throttle_share_certain)
-    shows = {0: 0.4, 1: 0.8, 2: 1.0}[slow + strain.any] if devices.declared or strain.any else 0.4
-    capped = 0.7 * (devices.gpu_power_cap_share or 0.0) if crawls and strain.any else 0.0
-    if not often and not capped:
+    fault = max((_often(card, thresholds) * _shows(card, signals, thresholds) for card in devices.cards), default=0.0)
+    capped = max((_capped(card, thresholds) for card in devices.cards), default=0.0) if strain.any else 0.0
+    if not fault and not capped:
         return _hardware(0.0, thresholds)
-    faulty = often * shows >= capped
+    faulty = fault >= capped
     held = sorted(
         (card for card in devices.cards if _held_back(card, thresholds, faulty=faulty)),
         key=lambda card: 1.0 if card.clock_ratio is None else card.clock_ratio,
     )
-    cause = _cause(held) if faulty else "its power cap"
+    cause = _cause(held) if faulty else "its power limit"
     late = "and requests are late" if strain.any else "though no request is late yet"
     facts = [_slowness(card, thresholds, cause, faulty=faulty) for card in held]
     return _hardware(
-        max(often * shows, capped),
+        max(fault, capped),
         thresholds,
         f"{_gpus([card.gpu for card in held])} {'is' if len(held) == 1 else 'are'} held back by {cause}, {late}",
         (*(facts[0] if facts else ()), *strain.evidence, *(each for more in facts[1:] for each in more)),
     )
 
 
+def _often(card: Card, thresholds: Thresholds) -> float:
+    share = 0.0 if card.works is False else card.fault_throttle_share
+    return ramp(share, thresholds.throttle_share_begins, thresholds.throttle_share_certain)
+
+
+def _shows(card: Card, signals: Signals, thresholds: Thresholds) -> float:
+    """How far a throttle of this card explains anything (0..1): a warning, 0.4, unless requests suffer and its clock is
+    slow; 0.8 where one of the two can't be seen."""
+    strain = strain_of(signals, thresholds)
+    if not strain.any:
+        unseen = signals.ttft.judged_seconds is None and signals.inter_token.judged_seconds is None
+        slow = card.clock_ratio is not None and card.clock_ratio < thresholds.clock_slow_ratio
+        return 0.8 if unseen and slow and signals.devices.declared else 0.4
+    if card.clock_ratio is None:
+        return 0.8
+    return 0.4 + 0.6 * ramp(_slowdown(card.clock_ratio, signals, thresholds), 0.05, 0.3)
+
+
+def _slowdown(clock: float, signals: Signals, thresholds: Thresholds) -> float:
+    """How much longer steps take for a slow SM clock. Computing takes as much longer as the clock is slower; reading
+    memory, whose clock is another, only where there are too few loads in flight to fill it."""
+    computing = signals.roofline.roofline_compute_share
+    computing = 1.0 if computing is None else computing
+    clock = max(clock, 0.01)
+    reading = max(0.0, thresholds.clock_fills_memory_ratio / clock - 1.0)
+    return computing * (1.0 / clock - 1.0) + (1.0 - computing) * reading
+
+
+def _capped(card: Card, thresholds: Thresholds) -> float:
+    """Cards of little power crawl at their cap by design; a limit that somebody lowered is another matter."""
+    if (card.clock_ratio or 1.0) >= thresholds.clock_crawl_ratio:
+        return 0.0
+    lowered = card.power_limit_ratio is not None and card.power_limit_ratio < thresholds.power_limit_lowered_ratio
+    return (0.7 if lowered else 0.4) * (card.power_cap_share or 0.0)
+
+
 def _held_back(card: Card, thresholds: Thresholds, *, faulty: bool) -> bool:
-    if faulty:
-        return (card.fault_throttle_share or 0.0) > thresholds.throttle_share_begins
-    return bool(card.power_cap_share) and (card.clock_ratio or 1.0) < thresholds.clock_crawl_ratio
+    return _often(card, thresholds) > 0.0 if faulty else _capped(card, thresholds) > 0.0
 
 
 def _cause(cards: Sequence[Card]) -> str:
