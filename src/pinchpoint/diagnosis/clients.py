@@ -38,7 +38,14 @@ def harm_of(signals: Signals, thresholds: Thresholds) -> Harm:
 def gets_no_answer(signals: Signals) -> bool:
     """Whether most of our last probes got no answer, while the engine was not the one that held them up."""
     way = signals.way
-    return way is not None and (way.probe_late_share or 0.0) + (way.probe_lost_share or 0.0) > 0.5
+    if way is None:
+        return False
+    return (way.probe_late_share or 0.0) + (way.probe_stuck_share or 0.0) + (way.probe_lost_share or 0.0) > 0.5
+
+
+def gets_stuck(signals: Signals) -> bool:
+    """Whether most of our last probes reached a server and no token was made, for them or anybody."""
+    return signals.way is not None and (signals.way.probe_stuck_share or 0.0) > 0.5
 
 
 def is_significant(way: Way, thresholds: Thresholds) -> bool:
@@ -90,14 +97,16 @@ def _unanswered(way: Way, signals: Signals, thresholds: Thresholds) -> Harm:
     """While the engine served what reached it. Probes that reach no server say nothing where others are served: then
     it is their own way, or a wrong address."""
     late, lost = way.probe_late_share or 0.0, way.probe_lost_share or 0.0
+    stuck = way.probe_stuck_share or 0.0
     if not gets_no_answer(signals) or strain_of(signals, thresholds).any:
         return Harm(degree=0.0)
     others = signals.load.busy or bool(signals.load.requests_started_per_second)
     text = f"{{value}} of our last {count(way.way_probes)} probes got no answer ({way.probe_failure})"
     return Harm(
-        degree=0.7 if late > lost else 0.3 if others else 0.6,
+        # Probes that end within an engine that makes no token are its own, unless the way swallows them.
+        degree=0.35 if stuck > late + lost else 0.7 if late > lost else 0.3 if others else 0.6,
         why="our probes get no answer, and the engine is not the one that holds them up",
-        evidence=gathered(fact("probe_late_share", late + lost, text, percent, 0.5)),
+        evidence=gathered(fact("probe_late_share", late + stuck + lost, text, percent, 0.5)),
     )
 
 

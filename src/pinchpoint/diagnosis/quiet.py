@@ -7,18 +7,10 @@ from pinchpoint.diagnosis.thresholds import Thresholds
 def nobody_asks(signals: Signals, thresholds: Thresholds) -> bool:
     """No request and no token for ``idle_seconds`` (or as long as is watched), but for those of our own probes."""
     load = signals.load
-    if load.quiet_seconds is None or probes_unanswered(signals):
+    if load.quiet_seconds is None:
         return False
     still = not load.busy and load.quiet_seconds >= min(thresholds.idle_seconds, load.span_seconds)
     return still or _only_our_probes(signals)
-
-
-def probes_unanswered(signals: Signals) -> float:
-    """How many of our last probes got no first token in time while no token was made: somebody did ask."""
-    way, load = signals.way, signals.load
-    if way is None or load.moved is not False or way.probe_late_share is None:
-        return 0.0
-    return round(way.probe_late_share * way.way_probes)
 
 
 def _only_our_probes(signals: Signals) -> bool:

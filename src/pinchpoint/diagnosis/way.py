@@ -51,7 +51,8 @@ class Way:
     probe_connect_seconds: float | None = None  # name, connection, TLS: before TTFT begins
     probe_buffered_share: float | None = None
     probe_late_share: float | None = None  # no first token in time, or no end, though the engine served meanwhile
-    probe_lost_share: float | None = None  # the same of those that never reached a server
+    probe_stuck_share: float | None = None  # the same, and the engine made no token for anybody: it may hang
+    probe_lost_share: float | None = None  # the first again, of those that never reached a server
     probe_failure: str = ""  # the most frequent reason of these
     client_ttft_missed_share: float | None = None
     network_ttft_missed_share: float | None = None
@@ -79,7 +80,7 @@ def way_of(
         return None
     found: dict[str, list[ProbeReading]] = {}
     for probe in _local(probes, window, engine):
-        if ended(probe) >= readings[0].at:
+        if readings[0].at <= ended(probe) <= readings[-1].at:
             found.setdefault(probe.target, []).append(probe)
     ways = [_way(own[-LAST_PROBES:], readings, slo) for own in found.values()]
     return max(ways, key=lambda way: (way.network_ttft_seconds or 0.0, way.way_probes), default=None)
@@ -118,6 +119,8 @@ def _way(last: Sequence[ProbeReading], readings: Sequence[EngineReading], slo: S
     buffered = sum(probe.buffered for probe in last) / len(last)
     missed, network = _missed(seen, readings, gap, slo, whole=buffered > 0.5)
     failed = [probe for probe in last if probe.outcome in _FAILED and _served(probe, readings, slo)]
+    late = [probe for probe in failed if probe.outcome in _TOO_LATE]
+    stuck = [probe for probe in late if _rests(_during(probe, readings))]
     return Way(
         way_probes=float(len(last)),
         probe_client_ttft_seconds=client if own is not None else None,
@@ -128,7 +131,8 @@ def _way(last: Sequence[ProbeReading], readings: Sequence[EngineReading], slo: S
         probe_engine_inter_token_seconds=_median([both.inter_token.mean for both in seen if both.inter_token]),
         probe_connect_seconds=_median([_connecting(probe) for probe in last]),
         probe_buffered_share=buffered,
-        probe_late_share=sum(probe.outcome in _TOO_LATE for probe in failed) / len(last),
+        probe_late_share=(len(late) - len(stuck)) / len(last),
+        probe_stuck_share=len(stuck) / len(last),
         probe_lost_share=sum(probe.outcome in _NOT_THERE for probe in failed) / len(last),
         probe_failure=Counter(probe.outcome.value for probe in failed).most_common(1)[0][0] if failed else "",
         client_ttft_missed_share=missed,
@@ -159,6 +163,11 @@ def _served(probe: ProbeReading, readings: Sequence[EngineReading], slo: Slo) ->
     first = observed(meanwhile, lambda replica: replica.ttft_seconds)
     within = first.share_within(slo.ttft_seconds) if first else None
     return within is None or within >= 0.95
+
+
+def _rests(during: Sequence[EngineReading]) -> bool:
+    """Whether no token was made, by the counters' word."""
+    return rate(histories(during), lambda replica: replica.generation_tokens_total) == 0
 
 
 def _seen(probe: ProbeReading, readings: Sequence[EngineReading]) -> _Seen | None:

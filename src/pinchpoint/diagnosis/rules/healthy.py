@@ -4,7 +4,8 @@ Claims: TTFT (p95, or the mean of few) and the mean time between tokens are with
 request is preempted steadily, and our own probes, which go the clients' way, are answered in time too. Supports: all
 five known. Contradicted by any strain, and by harm on the way. A KV cache at 95 % with nothing waiting is healthy: it
 is memory in use. Fallback: with the latency histograms missing the score is lower and says so, and so it is without
-probes, for then the clients' side is unseen; with the queue unknown too, it abstains. Advice: none.
+probes, for then the clients' side is unseen; with the queue unknown too, it abstains. Near an objective it is less
+sure: a part of the requests is beyond it already. Advice: none.
 """
 
 from pinchpoint.diagnosis.clients import harm_of, is_seen
@@ -14,6 +15,9 @@ from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Bottleneck, Evidence, Objective
+
+_NEAR = 0.9  # of an objective: bursts of a few seconds are beyond it
+_NEAR_TRUST = 0.75
 
 
 def healthy(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -35,11 +39,16 @@ def healthy(signals: Signals, thresholds: Thresholds) -> Judgement:
     )
     if load.requests_waiting is None and latency.ttft_judged_seconds is None:
         return Judgement(bottleneck=Bottleneck.HEALTHY, score=None, missing=missing)
+    near = gathered(
+        _near(signals.ttft, "ttft_judged_seconds", "TTFT"),
+        _near(signals.inter_token, "inter_token_mean_seconds", "time between tokens"),
+    )
     return Judgement(
         bottleneck=Bottleneck.HEALTHY,
-        score=1.0 - 0.15 * len(missing),
+        score=(1.0 - 0.15 * len(missing)) * (_NEAR_TRUST if near else 1.0),
         why=_why(signals),
         evidence=_evidence(signals, thresholds),
+        contradicted_by=near,
         missing=missing,
         gate=True,
     )
@@ -77,6 +86,14 @@ def _at_the_client(signals: Signals) -> tuple[Evidence, ...]:
         ),
         fact("probe_client_tpot_seconds", tpot, pace, duration, slo.tpot_seconds),
     )
+
+
+def _near(objective: Objective, signal: str, what: str) -> Evidence | None:
+    """The latency that is nearly too long, or of which only a lower edge is known."""
+    judged, slo = objective.judged_seconds, objective.slo_seconds
+    if judged is None or (judged < _NEAR * slo and not objective.judged_by.endswith("at least")):
+        return None
+    return fact(signal, judged, f"{what} {objective.judged_by} {{value}} is near {{threshold}}", duration, slo)
 
 
 def _met(objective: Objective, signal: str, what: str) -> Evidence | None:

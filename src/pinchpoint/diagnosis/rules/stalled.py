@@ -3,19 +3,17 @@
 Claims: requests run or wait, and no token counter has moved for ``stall_seconds`` while scrapes are fresh. Decides: the
 token and step counters. A full KV cache is no cause here: gauges freeze at their last value when an engine stops
 stepping (vLLM issues 29928 and 22545). One replica of several that stands still is enough: what it holds is never
-served, however well the others do. Gauges that froze at nothing look idle: there our own probes, which get no first
-token, tell. Fallback: an engine without token counters is never called stalled. A single prompt
+served, however well the others do. So are our own probes, that reach a server and get no token while no counter moves:
+gauges can freeze at 0 too. Fallback: an engine without token counters is never called stalled. A single prompt
 that is prefilled in one long step looks the same for that step, hence the grace; so does an engine whose count of
 running requests outlasts them (SGLang pull requests 26495 and 31517), hence its lag. Advice: log, health, restart.
 """
 
-from pinchpoint.diagnosis.judgement import Judgement, count, duration
-from pinchpoint.diagnosis.quiet import probes_unanswered
+from pinchpoint.diagnosis.clients import gets_stuck
+from pinchpoint.diagnosis.judgement import Judgement, count, duration, fact, gathered, percent
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
-
-_FEWEST_PROBES = 2  # one may have had bad luck
 
 
 def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -25,10 +23,10 @@ def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
         return Judgement(bottleneck=Bottleneck.STALLED, score=None, missing=("generation_tokens_per_second",))
     if signals.awake is False:  # it is not to make tokens
         return Judgement(bottleneck=Bottleneck.STALLED, score=0.0)
+    if gets_stuck(signals) and not load.busy and load.moved is False:
+        return _by_probes(signals)
     # A queue is a fact; a count of running requests may be an old one.
     lag = 0.0 if load.requests_waiting_last else signals.running_lag_seconds
-    if not load.busy and probes_unanswered(signals) >= _FEWEST_PROBES and still >= thresholds.stall_seconds:
-        return _by_probes(probes_unanswered(signals), still, thresholds)
     if not load.busy or still < thresholds.stall_seconds + lag:
         return _one_of_several(load.replicas_stuck or 0.0, thresholds)
     running, waiting = load.requests_running_last or 0.0, load.requests_waiting_last or 0.0
@@ -44,14 +42,16 @@ def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
     )
 
 
-def _by_probes(unanswered: float, still: float, thresholds: Thresholds) -> Judgement:
-    """An engine that stopped before it told of any request shows none from then on."""
-    text = f"{count(unanswered)} of our last probes got no first token, and no token was made for {duration(still)}"
+def _by_probes(signals: Signals) -> Judgement:
+    """Its gauges say that it rests. Less sure: something on the way may swallow the probes."""
+    share = signals.way.probe_stuck_share if signals.way else None
     return Judgement(
         bottleneck=Bottleneck.STALLED,
-        score=0.95,
-        why="the engine takes requests, counts none and makes no token",
-        evidence=(Evidence(signal="probe_late_share", text=text, value=unanswered, threshold=float(_FEWEST_PROBES)),),
+        score=0.75,
+        why="our probes reach a server and get no token, and the engine's counters stand still",
+        evidence=gathered(
+            fact("probe_stuck_share", share, "{value} of our last probes ended without a token", percent, 0.5)
+        ),
         gate=True,
     )
 
