@@ -14,13 +14,14 @@ from pinchpoint.diagnosis.links import Links
 from pinchpoint.diagnosis.load import Load
 from pinchpoint.diagnosis.roofline import Roofline
 from pinchpoint.diagnosis.spread import Spread
+from pinchpoint.diagnosis.way import Way
 from pinchpoint.physics import LLAMA_3_1_8B, LLAMA_3_3_70B
 from pinchpoint.snapshot import EngineFacts
 
 KV, COMPUTE, BANDWIDTH = Bottleneck.KV_CAPACITY, Bottleneck.COMPUTE, Bottleneck.MEMORY_BANDWIDTH
 H100 = "NVIDIA H100 80GB HBM3"
-LATE = Latency(ttft_judged_seconds=9.0, ttft_judged_by="p95", inter_token_mean_seconds=0.02)
-SLOW = Latency(ttft_judged_seconds=0.5, inter_token_mean_seconds=0.08)
+LATE = Latency(ttft_judged_seconds=9.0, ttft_judged_by="p95", tpot_judged_seconds=0.02)
+SLOW = Latency(ttft_judged_seconds=0.5, tpot_judged_seconds=0.08)
 QUEUED = Load(
     scrapes=20.0,
     span_seconds=20.0,
@@ -118,7 +119,7 @@ def test_a_proposed_number_of_slots_keeps_to_the_queue_the_cache_and_the_pace() 
 
 def test_slots_that_the_pace_or_the_cache_bears_no_more_of_are_not_raised_but_brought_by_a_replica() -> None:
     for signals in (
-        replace(ENGINE, latency=replace(LATE, inter_token_mean_seconds=0.049)),
+        replace(ENGINE, latency=replace(LATE, tpot_judged_seconds=0.049)),
         replace(ENGINE, load=replace(QUEUED, queue_kv_cache_usage_ratio=0.79)),
     ):
         assert list(levers(Bottleneck.SCHEDULER, signals)) == ["add_replica"]
@@ -174,7 +175,7 @@ def test_replicas_with_room_are_levelled_before_another_is_bought() -> None:
     uneven = replace(ENGINE, spread=Spread(replicas=4.0, replicas_queued=1.0, replicas_with_room=3.0))
     offered = levers(KV, uneven)
     assert "add_replica" not in offered
-    assert offered["rebalance_replicas"].reason == "1 of 4 replicas queue, 3 have room"
+    assert offered["rebalance_replicas"].reason == "1 of 4 replicas can't keep up, 3 have room"
 
 
 def test_a_model_that_fits_one_card_is_not_split_over_slow_links() -> None:
@@ -196,9 +197,7 @@ def test_a_host_gets_what_it_lacks() -> None:
     assert "6 cores or more" in levers(Bottleneck.HOST_CPU, throttled)["raise_cpu_quota"].text
     few = replace(ENGINE, host=HostLoad(host_cpu_count=2.0, host_cpu_cores_needed=4.0))
     assert levers(Bottleneck.HOST_CPU, few)["give_cpu_cores"].reason == "2 cores, it needs 4"
-    front = replace(
-        ENGINE, latency=replace(LATE, ttft_mean_seconds=4.0, queue_mean_seconds=0.1, prefill_mean_seconds=0.3)
-    )
+    front = replace(ENGINE, latency=replace(LATE, ttft_mean_seconds=4.0), host=HostLoad(host_admission_seconds=3.6))
     assert levers(Bottleneck.HOST_CPU, front)["add_api_servers"].flag == "--api-server-count 4"
     assert not {"raise_cpu_quota", "give_cpu_cores", "add_api_servers"} & levers(Bottleneck.HOST_CPU).keys()
 
@@ -213,7 +212,7 @@ def test_memory_that_grows_says_when_it_is_full() -> None:
         memory_growth_bytes_per_second=2**20, memory_growth_gpu="1", memory_free_bytes=1e9, memory_full_in_seconds=900.0
     )
     advice = levers(Bottleneck.MEMORY_GROWTH, replace(ENGINE, growth=growth))["stop_memory_growth"]
-    assert advice.reason == "it grows by 60 MiB a minute"
+    assert advice.reason == "the card's memory grows by 60 MiB a minute"
     assert "GPU 1 is full in 15 minutes" in (advice.effect or "")
 
 
@@ -230,3 +229,17 @@ def test_a_length_is_bounded_only_where_requests_are_long_and_never_as_if_it_mad
     assert "makes no room" in advice.text
     assert "limit_max_model_len" not in levers(KV, known(max_model_len=28_672)), "the mean request is short"
     assert "limit_max_model_len" not in levers(KV, replace(long, facts=replace(long.facts, max_model_len=8192)))
+
+
+def test_a_neighbour_that_grows_is_no_reason_to_restart_the_engine() -> None:
+    for neighbour, actions in ((True, ["stop_memory_growth"]), (False, ["stop_memory_growth", "restart_engine"])):
+        growing = replace(ENGINE, growth=Growth(neighbour=neighbour))
+        assert [name for name in levers(Bottleneck.MEMORY_GROWTH, growing) if name != "mig_slices"] == actions
+
+
+def test_a_gateway_is_unbuffered_only_where_answers_come_whole() -> None:
+    slow = Way(probe_client_ttft_seconds=3.0, probe_engine_ttft_seconds=0.4, probe_buffered_share=0.0)
+    (check,) = levers(Bottleneck.NETWORK, replace(ENGINE, way=slow)).values()
+    assert check.effect == "up to 2.6 s less to the first token"
+    whole = levers(Bottleneck.NETWORK, replace(ENGINE, way=replace(slow, probe_buffered_share=1.0)))
+    assert list(whole) == ["unbuffer_gateway", "check_gateway"]

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from pinchpoint.diagnosis import Bottleneck, Diagnosis, Thresholds, diagnose
-from pinchpoint.diagnosis.judgement import Judgement
+from pinchpoint.diagnosis.levers import levers_for
 from pinchpoint.diagnosis.load import Load
-from pinchpoint.diagnosis.rules.unknown import unknown
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.snapshot import Window
 from tests.diagnosis.case import load
@@ -121,9 +120,7 @@ def test_a_full_cache_that_hurts_nobody_says_so() -> None:
 
 
 def test_a_verdict_without_gpus_says_that_they_are_not_watched_and_names_no_signal_of_theirs() -> None:
-    weighed = [
-        Judgement(bottleneck=Bottleneck.COMPUTE, score=None, missing=("gpu_readings", "gpu_tensor_active_ratio"))
-    ]
     signals = Signals(load=Load(scrapes=10.0, requests_waiting=2.0))
-    (advice,) = unknown(signals, Thresholds(), weighed).advice
+    missing = ("gpu_readings", "gpu_tensor_active_ratio")
+    (advice,) = levers_for(Bottleneck.UNKNOWN, signals, Thresholds(), missing)
     assert advice.text == "Its GPUs are not watched here: run pinchpoint on their node, and set the engine's gpus."

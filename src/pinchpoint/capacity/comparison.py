@@ -28,6 +28,12 @@ _FACTS = (
     "gpu_name",
     "version",
 )
+_OF_CAPACITY = (
+    Bottleneck.KV_CAPACITY,
+    Bottleneck.COMPUTE,
+    Bottleneck.MEMORY_BANDWIDTH,
+    Bottleneck.SCHEDULER,
+)
 _NO_PINCH = (Bottleneck.HEALTHY, Bottleneck.IDLE)
 
 
@@ -118,9 +124,11 @@ def _better(before: MeasuredRun, after: MeasuredRun) -> bool:
         return False
     if gained is not None and gained >= _SHARE_MATTERS:
         return True
-    if before.in_slo_share is not None and before.in_slo_share >= _MET:
+    clients = before.client_ttft_seconds or 0.0
+    if before.in_slo_share is not None and before.in_slo_share >= _MET and clients <= before.slo.ttft_seconds:
         return _gpus(after) < _gpus(before)
     late = _falls(before.ttft_p95_seconds, after.ttft_p95_seconds, before.slo.ttft_seconds)
+    late = late or _falls(before.client_ttft_seconds, after.client_ttft_seconds, before.slo.ttft_seconds)
     slow = _falls(before.tpot_seconds, after.tpot_seconds, before.slo.tpot_seconds)
     more = _times(after.output_tokens_per_second, before.output_tokens_per_second)
     return late or slow or (more is not None and more >= 1 + _MATTERS and before.bottleneck not in _NO_PINCH)
@@ -161,9 +169,14 @@ def _of_links(before: MeasuredRun, after: MeasuredRun, *, split: bool) -> Iterat
 
 
 def _of_first_token(before: MeasuredRun, after: MeasuredRun) -> Iterator[str]:
-    times = _times(after.ttft_p50_seconds, before.ttft_p50_seconds)
-    late = (before.ttft_p95_seconds or 0.0) > before.slo.ttft_seconds
-    if _gpus(after) > _gpus(before) and late and times is not None and abs(times - 1) < _MATTERS:
+    if _gpus(after) <= _gpus(before):
+        return
+    by_clients = (before.client_ttft_seconds or 0.0) > before.slo.ttft_seconds
+    late = by_clients or (before.ttft_p95_seconds or 0.0) > before.slo.ttft_seconds
+    first = (after.client_ttft_seconds, before.client_ttft_seconds)
+    times = _times(*first) if by_clients else _times(after.ttft_p50_seconds, before.ttft_p50_seconds)
+    on_the_way = before.bottleneck is after.bottleneck is Bottleneck.NETWORK
+    if on_the_way or (late and times is not None and abs(times - 1) < _MATTERS):
         yield (
             "first tokens come no sooner with more GPUs: it was not they that were short but the scheduler (slots, "
             "token budget, routing) or the way to the engine"
@@ -176,7 +189,7 @@ def _of_gain(before: MeasuredRun, after: MeasuredRun) -> Iterator[str]:
     pace = _times(before.tpot_seconds, after.tpot_seconds)
     if ranks > 1 and replicas == 1:
         yield from _against(pace, ranks, TENSOR_PARALLEL_GAIN, "the pace of tokens is")
-    if replicas > 1 and ranks == 1:
+    if replicas > 1 and ranks == 1 and before.bottleneck in _OF_CAPACITY:
         if after.bottleneck in _NO_PINCH:
             yield "the replicas are not filled by this load: how much more they bear takes a load test"
             return

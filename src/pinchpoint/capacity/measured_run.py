@@ -2,10 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from pinchpoint.diagnosis.rates import Histories, histories, known, mean, observed, rate, ratio, total
 from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Diagnosis
-from pinchpoint.snapshot import EngineFacts, EngineReading, Histogram, Quantile, ReplicaReading, Slo, Snapshot
+from pinchpoint.snapshot import (
+    EngineFacts,
+    EngineReading,
+    Histogram,
+    Placement,
+    Quantile,
+    ReplicaReading,
+    Slo,
+    Snapshot,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +34,7 @@ class MeasuredRun:
     waiting: float | None = None
     prompt_tokens: float | None = None
     output_tokens: float | None = None
+    client_ttft_seconds: float | None = None  # median of our own local probes, which go the clients' way
     ttft_p50_seconds: float | None = None
     ttft_p95_seconds: float | None = None
     tpot_seconds: float | None = None
@@ -58,6 +69,7 @@ def measured_run(snapshots: Sequence[Snapshot], engine: str, diagnosis: Diagnosi
         prompt_tokens=_per_request(every, lambda replica: replica.request_prompt_tokens)
         or ratio(rate(every, lambda replica: replica.prompt_tokens_total), finished),
         output_tokens=_per_request(every, lambda replica: replica.request_generation_tokens) or ratio(output, finished),
+        client_ttft_seconds=_client_ttft(snapshots, engine),
         ttft_p50_seconds=_seconds(ttft.quantile(0.5)) if ttft else None,
         ttft_p95_seconds=_seconds(ttft.quantile(0.95)) if ttft else None,
         tpot_seconds=known((pace or per_request or _NOTHING).mean),
@@ -70,6 +82,19 @@ def measured_run(snapshots: Sequence[Snapshot], engine: str, diagnosis: Diagnosi
 
 
 _NOTHING = Histogram((float("inf"),), (0.0,), 0.0, 0.0)
+
+
+def _client_ttft(snapshots: Sequence[Snapshot], engine: str) -> float | None:
+    """A probe that names no engine leads to the only one there is."""
+    seen = {
+        (probe.target, probe.at): probe.ttft_seconds
+        for snapshot in snapshots
+        for probe in snapshot.probes
+        if probe.placement is Placement.LOCAL and probe.engine in (engine, None) and probe.ttft_seconds is not None
+    }
+    alone = all(name == engine for snapshot in snapshots for name in snapshot.engine_names())
+    named = any(snapshot.probes_of(engine) for snapshot in snapshots)
+    return median(seen.values()) if seen and (alone or named) else None
 
 
 def _under_load(readings: Sequence[EngineReading]) -> Sequence[EngineReading]:

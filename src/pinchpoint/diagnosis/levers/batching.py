@@ -160,7 +160,7 @@ def _budget_is_full(situation: Situation) -> bool:
 
 
 def _slots(situation: Situation, limit: float) -> float | None:
-    """A new limit that the KV cache (at 80 %) and TPOT (a step grows with its batch at most in proportion) bear, and
+    """A new limit that the KV cache (at 80 %) and TPOT (a step grows at most with its batch) bear, and
     the queue needs; ``None`` where that is no more than a tenth above."""
     load, signals = situation.signals.load, situation.signals
     room = [limit * 8]
@@ -169,8 +169,8 @@ def _slots(situation: Situation, limit: float) -> float | None:
     )
     if usage:
         room.append(limit * situation.thresholds.kv_room_ratio / usage)
-    pace = signals.inter_token.judged_seconds
-    if pace:
+    pace, admitted = signals.inter_token.judged_seconds, signals.roofline.inter_token_if_admitted_seconds
+    if pace and (admitted is None or admitted > signals.slo.tpot_seconds):
         room.append(limit * signals.slo.tpot_seconds / pace)
     if load.requests_waiting and load.requests_running:
         room.append(1.25 * (load.requests_waiting + load.requests_running) / situation.replicas)

@@ -7,8 +7,6 @@ from pinchpoint.diagnosis.levers.flags import flag
 from pinchpoint.diagnosis.levers.situation import Situation
 from pinchpoint.diagnosis.verdict import Advice, Bottleneck
 
-_THROTTLED = 0.05  # share of cgroup periods; a lower one comes from bursts that nobody feels
-_PRESSED = 0.2  # PSI "some": share of time in which a task waited for a CPU
 _ASYNC_BY_DEFAULT = (0, 14)  # vLLM's first version in which async scheduling is on by itself
 
 # A signal that is named otherwise than the field of a reading it is made of.
@@ -50,37 +48,37 @@ def check_engine_log(situation: Situation) -> Advice | None:
 
 
 def restart_engine(situation: Situation) -> Advice | None:
-    held = (situation.signals.load.requests_running_last or 0) + (situation.signals.load.requests_waiting_last or 0)
-    return Advice(
-        action="restart_engine",
-        text="Restart the engine when it does not recover.",
-        risk=f"The {count(held)} requests it holds are lost; its prefix cache too." if held else None,
-    )
+    load, growth = situation.signals.load, situation.signals.growth
+    if situation.bottleneck is Bottleneck.MEMORY_GROWTH:
+        if growth.neighbour:
+            return None
+        text = "If it is the engine's own, restart it at a quiet time, before the card is full."
+    else:
+        text = "Restart the engine when it does not recover."
+    held = (load.requests_running_last or 0) + (load.requests_waiting_last or 0)
+    lost = f"The {count(held)} requests it holds are lost; its prefix cache too." if held else None
+    return Advice(action="restart_engine", text=text, risk=lost)
 
 
 def stop_memory_growth(situation: Situation) -> Advice | None:
     growth = situation.signals.growth
-    pace, full, where = (
-        growth.memory_growth_bytes_per_second,
-        growth.memory_full_in_seconds,
-        growth.memory_growth_gpu,
-    )
-    card = f"GPU {where}" if where else "the card"
+    pace, full = growth.memory_growth_bytes_per_second, growth.memory_full_in_seconds
+    card = f"GPU {growth.memory_growth_gpu}" if growth.memory_growth_gpu else "the card"
+    who = growth.memory_growth_process
+    dies = "an engine that needs memory there dies"
     return Advice(
         action="stop_memory_growth",
-        text=f"Find who grows on {card} (nvidia-smi lists its processes) and restart it at a time of your choice.",
-        reason=f"it grows by {60 * pace / 2**20:,.0f} MiB a minute" if pace else None,
-        effect=f"without it {card} is full in {_minutes(full)}, and an engine that needs memory there dies"
-        if full
-        else None,
-        risk="A process other than the engine may be somebody else's.",
+        text=f"Stop or move {who or 'the process that grows (nvidia-smi shows the memory of each)'} on {card}.",
+        reason=f"the card's memory grows by {60 * pace / 2**20:,.0f} MiB a minute" if pace else None,
+        effect=f"else {card} is full in {_minutes(full)}, and {dies}" if full else None,
+        risk="It may be somebody else's." if growth.neighbour is not False else None,
     )
 
 
 def raise_cpu_quota(situation: Situation) -> Advice | None:
     host = situation.signals.host
     throttled = host.host_cpu_throttled_ratio
-    if throttled is None or throttled < _THROTTLED:
+    if throttled is None or throttled < situation.thresholds.cpu_throttled_begins:
         return None
     needed = host.host_cpu_cores_needed
     most = max((cores for cores in (needed, host.host_engine_cpu_cores) if cores), default=None)
@@ -97,7 +95,7 @@ def raise_cpu_quota(situation: Situation) -> Advice | None:
 def give_cpu_cores(situation: Situation) -> Advice | None:
     host = situation.signals.host
     few = (host.host_cpu_count or 0) < (host.host_cpu_cores_needed or 0) and host.host_cpu_count is not None
-    pressed = (host.host_cpu_pressure_ratio or 0.0) >= _PRESSED
+    pressed = (host.host_cpu_pressure_ratio or 0.0) >= situation.thresholds.cpu_pressure_begins
     if not few and not pressed:
         return None
     reasons = [
@@ -118,11 +116,9 @@ def give_cpu_cores(situation: Situation) -> Advice | None:
 
 def add_api_servers(situation: Situation) -> Advice | None:
     """Only where the time before the queue is the larger part of TTFT: tokenizing, templates, images."""
-    latency = situation.signals.latency
-    first, queue, prefill = latency.ttft_mean_seconds, latency.queue_mean_seconds, latency.prefill_mean_seconds
-    if first is None or queue is None or prefill is None or first - queue - prefill < first / 2:
+    before, first = situation.signals.host.host_admission_seconds, situation.signals.latency.ttft_mean_seconds
+    if before is None or first is None or before < first / 2:
         return None
-    before = first - queue - prefill
     return Advice(
         action="add_api_servers",
         text="Run more API server processes: they tokenize, apply chat templates and decode images side by side.",
@@ -158,27 +154,33 @@ def cuda_graphs(situation: Situation) -> Advice | None:
     )
 
 
-def stop_buffering(situation: Situation) -> Advice | None:  # noqa: ARG001 - every lever has this signature
+def unbuffer_gateway(situation: Situation) -> Advice | None:
+    way = situation.signals.way
+    buffered = way.probe_buffered_share if way else None
+    if buffered is not None and buffered < 0.5:
+        return None
     return Advice(
-        action="stop_buffering",
+        action="unbuffer_gateway",
         text="Switch buffering and compression of streamed answers off in every proxy (nginx: proxy_buffering off and "
         "gzip off for text/event-stream; or the header X-Accel-Buffering: no).",
+        reason=None if buffered is None else f"{percent(buffered)} of our probes got their answer whole, at its end",
         effect="clients see the first token when the engine makes it, not when the answer is complete",
     )
 
 
-def go_around_the_gateway(situation: Situation) -> Advice | None:
-    told = situation.signals.way
-    client, own = (told.probe_client_ttft_seconds, told.probe_engine_ttft_seconds) if told else (None, None)
-    known = client is not None and own is not None
+def check_gateway(situation: Situation) -> Advice | None:
+    way = situation.signals.way
+    client, own = (way.probe_client_ttft_seconds, way.probe_engine_ttft_seconds) if way else (None, None)
+    reason = effect = None
+    if client is not None and own is not None and client > own:
+        reason = f"a client waits {duration(client)}, of which the engine accounts for {duration(own)}"
+        effect = f"up to {duration(client - own)} less to the first token"
     return Advice(
-        action="go_around_the_gateway",
-        text="Probe it around the gateway, from its own host (pinchpoint probe http://HOST:PORT): the difference is "
-        "the gateway's. Keep connections open, and look at its CPU, its limits and its hops.",
-        reason=f"a client waits {duration(client or 0)}, of which the engine accounts for {duration(own or 0)}"
-        if known
-        else None,
-        effect=f"up to {duration((client or 0) - (own or 0))} less to the first token" if known else None,
+        action="check_gateway",
+        text="Probe the engine past the gateway, from its own host (pinchpoint probe http://HOST:PORT): what is gone "
+        "then is the gateway's (connections, TLS, filters, load).",
+        reason=reason,
+        effect=effect,
     )
 
 
@@ -205,12 +207,14 @@ def add_signals(situation: Situation) -> Advice | None:
 
 
 def _gap(situation: Situation) -> str | None:
-    """What a step takes against what its model and cards need."""
-    roofline, util = situation.signals.roofline, situation.signals.devices.gpu_utilization_ratio
-    if roofline.step_seconds is not None and roofline.roofline_step_seconds is not None:
-        least = duration(roofline.roofline_step_seconds)
-        return f"a step takes {duration(roofline.step_seconds)}, its model and cards need {least} at their peak"
-    return None if util is None else f"the GPU works {percent(util)} of the time although requests run"
+    """How long the GPU rests in a step, or a step against what its model and cards need."""
+    roofline, gap = situation.signals.roofline, situation.signals.host.host_gap_ratio
+    if gap is not None:
+        return f"no kernel runs in {percent(gap)} of a step"
+    if roofline.step_seconds is None or roofline.roofline_step_seconds is None:
+        return None
+    least = duration(roofline.roofline_step_seconds)
+    return f"a step takes {duration(roofline.step_seconds)}, its model and cards need {least} at their peak"
 
 
 def _version(text: str | None) -> tuple[int, int] | None:

@@ -12,25 +12,20 @@ def rebalance_replicas(situation: Situation) -> Advice | None:
     spread = situation.signals.spread
     if situation.bottleneck is not Bottleneck.IMBALANCE and not (spread.replicas_queued and spread.replicas_with_room):
         return None
+    loaded, busiest = spread.replicas_overloaded or spread.replicas_queued, spread.running_spread_ratio
     reasons = [
-        *(
-            [f"{count(spread.replicas_queued)} of {count(spread.replicas or 0)} replicas queue"]
-            if spread.replicas_queued
-            else []
-        ),
+        *([f"{count(loaded)} of {count(spread.replicas or 0)} replicas can't keep up"] if loaded else []),
         *([f"{count(spread.replicas_with_room)} have room"] if spread.replicas_with_room else []),
-        *(
-            [f"the busiest runs {spread.running_spread_ratio:.1f} times the mean"]
-            if spread.running_spread_ratio
-            else []
-        ),
+        *([f"the busiest runs {busiest:.1f} times the mean"] if busiest else []),
     ]
+    asked = spread.spread_demand_ratio
+    fits = "" if asked is None or asked > 1 else f": an even spread asks {percent(asked)} of what a replica bears"
     return Advice(
         action="rebalance_replicas",
         text="Route by load (fewest requests or tokens in flight), not round robin, by session or by hash; give all "
         "replicas the same limits, and look for one that is slow or left out.",
         reason=", ".join(reasons) or None,
-        effect="the queue goes to the replicas that have room",
+        effect=f"the queue goes to the replicas that have room{fits}",
         risk="Prefixes are cached on one replica: weigh the load against the hits.",
     )
 

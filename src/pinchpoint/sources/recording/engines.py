@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pinchpoint.snapshot import Absence, EngineReading, EngineTarget, Reason
-from pinchpoint.sources.engine import KINDS, EpochTracker, as_kind, reading_from_body
+from pinchpoint.sources.engine import KINDS, EpochTracker, Recall, as_kind, reading_from_body
 from pinchpoint.sources.http import SourceError
 from pinchpoint.sources.recording.failure import RecordingError
 from pinchpoint.sources.recording.files import read_bytes
@@ -56,7 +56,7 @@ def read_engine(
 
     A reading's time is that of its step or, when ``stamped``, the one that its recorder wrote into it.
     """
-    epochs = EpochTracker()
+    epochs, recall = EpochTracker(), Recall()
     said = target.facts.kind
     # The kind is no guide to the names: a recorder writes what it read of any engine in vLLM's. But where there is
     # nothing to read, it says that nothing was expected.
@@ -74,7 +74,7 @@ def read_engine(
             at = stamp.at if stamp and stamped else at
             if stamp and stamp.absent:
                 return Absence(f"engine/{target.engine}", stamp.absent, stamp.detail, at)
-            reading = epochs.stamp(reading_from_body(target, body, None, at))
+            reading = epochs.stamp(reading_from_body(target, body, None, at, recall))
             return as_kind(reading, KINDS[said]) if said in KINDS else reading
         except SourceError as error:
             return Absence(f"engine/{target.engine}", error.reason, f"{files[step].name}: {error.detail}", at)
