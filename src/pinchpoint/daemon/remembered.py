@@ -16,6 +16,7 @@ from pinchpoint.outputs.scene import Scene
 
 MOST_BYTES = 16 * 1024 * 1024  # 500 engines that change their class every two minutes are a quarter of it
 SAVE_SECONDS = 30.0
+FIRST_SAVE_SECONDS = 10.0  # after the start: one that crashes over and over remembers too
 LATE_SECONDS = 5.0  # that a save may take
 
 

@@ -16,7 +16,8 @@ ENGINE_KEYS = {
     "confidence", "runner_up", "candidate", "evidence", "missing", "advice", "more_gpus_help", "more_gpus_reason",
     "kv_cache_usage_ratio", "kv_cache_over_alert_line", "kv_cache_capacity_tokens", "requests_running",
     "requests_waiting", "prompt_tokens_per_second", "generation_tokens_per_second", "ttft", "tpot", "history", "gpus",
-    "replicas", "warnings", "unavailable", "lora", "facts", "gpus_by_replica",
+    "replicas", "warnings", "unavailable", "lora", "facts", "gpus_by_replica", "score", "runner_up_score",
+    "contradicted_by", "timeline",
 }  # fmt: skip
 
 
