@@ -68,6 +68,7 @@ def test_a_fleet_that_is_too_much_for_a_file_is_remembered_without_its_course() 
         to_text({"chat": chat()}, ended=True).replace("kv_capacity", "bad_luck"),
         to_text({"chat": chat()}, ended=True).replace("500.0", "-500.0"),
         to_text({"chat": chat()}, ended=True).replace("500.0", "NaN"),
+        to_text({"chat": chat()}, ended=True).replace(str(NOON - 600), "-1.0"),
         to_text({"chat": chat()}, ended=True)[:-20],
         "[" * 100_000,
     ],
@@ -79,7 +80,7 @@ def test_what_is_not_ours_is_refused_in_one_line(text: str) -> None:
     assert len(str(refused.value)) < 300
 
 
-moments = st.floats(-1e12, 1e12)
+moments = st.floats(0, allow_infinity=False)
 
 
 @given(st.lists(st.tuples(moments, moments, st.sampled_from(["idle", "healthy"])), max_size=6), moments, moments)

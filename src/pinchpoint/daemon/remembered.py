@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat, NonNegativeFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pinchpoint.diagnosis import Bottleneck, Course, Interval, Settled, Shown
 from pinchpoint.outputs.scene import Scene
@@ -60,16 +60,19 @@ def _shown(settled: Settled) -> Shown:
     return settled.earlier or Shown(bottleneck=now.bottleneck, since=settled.since, until=now.at)
 
 
+_Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class _Engine(_Model):
     shown: Bottleneck
-    since: FiniteFloat
-    until: FiniteFloat
-    seconds: dict[Bottleneck, NonNegativeFloat]
-    timeline: list[tuple[FiniteFloat, FiniteFloat, Bottleneck]]
+    since: _Seconds
+    until: _Seconds
+    seconds: dict[Bottleneck, _Seconds]
+    timeline: list[tuple[_Seconds, _Seconds, Bottleneck]]
 
 
 class _File(_Model):
