@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,6 +95,43 @@ def test_what_lasts_is_always_shown_in_the_end(before: list[Bottleneck], lasting
 
     assert state.diagnosis.bottleneck is lasting
     assert state.candidate is None
+
+
+@pytest.mark.parametrize(("gap", "since"), [(60.0, 0.0), (THRESHOLDS.resume_seconds + 1, 3.0 + 601.0)])
+def test_after_a_gap_the_same_class_goes_on_unless_the_gap_was_long(gap: float, since: float) -> None:
+    before = shown([Bottleneck.KV_CAPACITY] * 3)[-1]
+    counting = settle(before, seen(Bottleneck.UNKNOWN, 2.0 + gap, collecting=True), THRESHOLDS)
+    after = settle(counting, seen(Bottleneck.KV_CAPACITY, 3.0 + gap), THRESHOLDS)
+
+    assert counting.diagnosis.bottleneck is Bottleneck.UNKNOWN, "what was seen before the gap is no evidence of now"
+    assert after.since == since
+
+
+def test_a_candidate_from_before_a_gap_has_not_lasted_through_it() -> None:
+    before = shown([Bottleneck.HEALTHY] * 5 + [Bottleneck.SCHEDULER])[-1]
+
+    state = settle(before, seen(Bottleneck.SCHEDULER, 305.0), THRESHOLDS)
+
+    assert (state.diagnosis.bottleneck, state.since) == (Bottleneck.SCHEDULER, 305.0)
+
+
+def test_an_engine_that_stays_away_after_a_gap_begins_anew() -> None:
+    state = shown([Bottleneck.KV_CAPACITY] * 3)[-1]
+    for second in range(100):
+        state = settle(state, seen(Bottleneck.NO_DATA, 100.0 + second), THRESHOLDS)
+    back = [settle(state, seen(Bottleneck.KV_CAPACITY, 200.0), THRESHOLDS)]
+    for second in range(3):
+        back.append(settle(back[-1], seen(Bottleneck.KV_CAPACITY, 201.0 + second), THRESHOLDS))
+
+    assert back[-1].since == 200.0
+
+
+def test_scrapes_that_come_once_a_minute_are_no_gaps() -> None:
+    before = settle(None, seen(Bottleneck.HEALTHY, 0.0), THRESHOLDS, step_seconds=60.0)
+
+    blip = settle(before, seen(Bottleneck.SCHEDULER, 60.0), THRESHOLDS, step_seconds=60.0)
+
+    assert blip.diagnosis.bottleneck is Bottleneck.HEALTHY
 
 
 def test_seconds_go_to_the_class_that_is_shown() -> None:

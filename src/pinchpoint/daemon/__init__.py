@@ -29,7 +29,7 @@ from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.node import Node, this_node
 from pinchpoint.daemon.observing import Observer
 from pinchpoint.daemon.reloading import Reloader
-from pinchpoint.daemon.remembered import SAVE_SECONDS, Remembered, remembered_of
+from pinchpoint.daemon.remembered import FIRST_SAVE_SECONDS, SAVE_SECONDS, Remembered, remembered_of
 from pinchpoint.daemon.telling import Teller
 from pinchpoint.daemon.wall_clock import WallClock
 from pinchpoint.outputs.recorder import Recorder
@@ -89,7 +89,7 @@ class Daemon:
             await self._recall()
             await self.reloader.begin(self.settings)
             self._tick_every(self.settings.tick_seconds, first_run_at_once=True)
-            self.scheduler.every("remember", SAVE_SECONDS, self.remember, offset_seconds=SAVE_SECONDS)
+            self.scheduler.every("remember", SAVE_SECONDS, self.remember, offset_seconds=FIRST_SAVE_SECONDS)
             await self._stopping.wait()
         finally:
             await self._drain()
@@ -183,5 +183,6 @@ class Daemon:
         await asyncio.gather(self.scheduler.drain(DRAIN_SECONDS), self.web.stop())
         await self.observer.close()
         await self.remember(ended=True)
+        self.keeper.close()
         self.node.gpus.stop()  # half a second at most; not in a thread, for each of those may hang on a disk
         self.teller.close()

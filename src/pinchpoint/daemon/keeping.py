@@ -46,6 +46,12 @@ class Keeper:
             lambda file: self._write(file, every, ended), LAST_WRITE_SECONDS if ended else WRITE_SECONDS
         )
 
+    def close(self) -> None:
+        """Lets another process have the memory. Does not wait for a disk that hangs."""
+        self._thread.shutdown(wait=False)
+        if self._file is not None:
+            self._file.close()
+
     def _read(self, file: VerdictFile) -> Mapping[str, Remembered]:
         text = file.read(MOST_BYTES)  # one that is cut off is damaged
         if text is None:

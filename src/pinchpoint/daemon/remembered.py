@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat, NonNegativeFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pinchpoint.diagnosis import Bottleneck, Course, Interval, Settled, Shown
 from pinchpoint.outputs.scene import Scene
 
 MOST_BYTES = 16 * 1024 * 1024  # 500 engines that change their class every two minutes are a quarter of it
 SAVE_SECONDS = 30.0
+FIRST_SAVE_SECONDS = 10.0  # after the start: one that crashes over and over remembers too
 LATE_SECONDS = 5.0  # that a save may take
 
 
@@ -59,16 +60,19 @@ def _shown(settled: Settled) -> Shown:
     return settled.earlier or Shown(bottleneck=now.bottleneck, since=settled.since, until=now.at)
 
 
+_Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class _Engine(_Model):
     shown: Bottleneck
-    since: FiniteFloat
-    until: FiniteFloat
-    seconds: dict[Bottleneck, NonNegativeFloat]
-    timeline: list[tuple[FiniteFloat, FiniteFloat, Bottleneck]]
+    since: _Seconds
+    until: _Seconds
+    seconds: dict[Bottleneck, _Seconds]
+    timeline: list[tuple[_Seconds, _Seconds, Bottleneck]]
 
 
 class _File(_Model):

@@ -15,7 +15,7 @@ class TakenError(OSError):
 
 
 class VerdictFile:
-    """``folder`` is made when there is something to write, for our eyes only. The lock is held until the process ends.
+    """``folder`` is made when there is something to write, for our eyes only. The lock is held until ``close``.
 
     Everything here raises ``OSError``.
     """
@@ -58,6 +58,11 @@ class VerdictFile:
         aside = self.path.with_name(f"{NAME}.set-aside")
         self.path.replace(aside)
         return aside
+
+    def close(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
 
     def _take(self) -> None:
         if self._lock is not None:

@@ -25,8 +25,8 @@ def settle(
     held, seen, now = previous.diagnosis, diagnosis.bottleneck, diagnosis.at
     earlier = previous.earlier if now - previous.since <= thresholds.stale_seconds else None
     if not watched(held.at, now, thresholds, step_seconds):
-        shown = Shown(bottleneck=held.bottleneck, since=previous.since, until=held.at)
-        return begin(diagnosis, earlier if _blind(held) else shown, thresholds)
+        shown = None if held.collecting else Shown(bottleneck=held.bottleneck, since=previous.since, until=held.at)
+        return begin(diagnosis, earlier or shown, thresholds)
     if earlier and not _blind(diagnosis):
         return begin(diagnosis, earlier, thresholds)
     if seen is held.bottleneck:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pinchpoint.capacity import judge_scaling
-from pinchpoint.diagnosis import Thresholds, diagnose, signals_of
+from pinchpoint.diagnosis import Course, Interval, Thresholds, diagnose, signals_of
 from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Diagnosis, Evidence, Settled
 from pinchpoint.outputs.published import Published, Rendered
 from pinchpoint.outputs.scene import Scene
@@ -130,20 +130,49 @@ def scene(snapshots: Sequence[Snapshot], verdicts: Sequence[Settled] = (), now: 
         self_report=SelfReport(version="0.1.0", python_version="3.11.7", **report),  # type: ignore[arg-type]
         verdicts=by_engine,
         scaling={name: judge_scaling(verdict.diagnosis) for name, verdict in by_engine.items()},
+        courses={name: course(verdict) for name, verdict in by_engine.items()},
         unix_offset_seconds=now - snapshots[-1].at,
     )
+
+
+def course(verdict: Settled, *before: tuple[float, Bottleneck]) -> Course:
+    """Healthy for four minutes, ``before`` so many seconds each, then the class that is shown."""
+    at = verdict.since - 240 - sum(seconds for seconds, _ in before)
+    intervals = []
+    for seconds, bottleneck in ((240.0, Bottleneck.HEALTHY), *before):
+        intervals.append(Interval(start=at, end=at + seconds, bottleneck=bottleneck))
+        at += seconds
+    shown = Interval(start=verdict.since, end=verdict.diagnosis.at, bottleneck=verdict.diagnosis.bottleneck)
+    return (*intervals, shown)
 
 
 KV_FULL = {
     "runner_up": Bottleneck.SCHEDULER,
     "evidence": (
-        Evidence(signal="kv_cache_usage_ratio", text="KV cache at 97 % of its blocks, threshold 90 %", value=0.97),
+        Evidence(
+            signal="kv_cache_usage_ratio",
+            text="KV cache at 97 % of its blocks, threshold 90 %",
+            value=0.97,
+            threshold=0.9,
+        ),
         Evidence(signal="requests_waiting", text="31 requests wait, and the queue grows by 4 a minute", value=31),
         Evidence(signal="preemptions_per_second", text="1.8 preemptions a second throw finished work away", value=1.8),
     ),
+    "contradicted_by": (
+        Evidence(signal="slots_full_share", text="32 of 64 slots are taken in a tenth of the scrapes", value=0.1),
+    ),
+    "scores": {Bottleneck.KV_CAPACITY: 0.91, Bottleneck.SCHEDULER: 0.42},
     "missing": ("dram_active_ratio", "tensor_active_ratio"),
     "advice": (
-        Advice(action="fp8_kv_cache", text="Serve with --kv-cache-dtype fp8: the same memory holds twice the tokens."),
+        Advice(
+            action="fp8_kv_cache",
+            text="Store the KV cache in FP8: half the bytes a token.",
+            reason="97 % of the KV cache is in use, in 16 bits",
+            effect="about twice the tokens fit",
+            flag="--kv-cache-dtype fp8",
+            risk="Check answers: long contexts lose most.",
+        ),
+        Advice(action="add_replica", text="Then another replica.", flag="--data-parallel-size 2", risk="1 GPU more."),
     ),
 }
 

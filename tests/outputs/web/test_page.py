@@ -148,12 +148,14 @@ def test_a_pinched_engine_says_why_what_to_do_and_whether_more_gpus_help() -> No
         "kv_capacity",
         "for 3\N{NO-BREAK SPACE}min 20\N{NO-BREAK SPACE}s",
         "KV cache at 97 % of its blocks, threshold 90 %",
-        "Serve with --kv-cache-dtype fp8: the same memory holds twice the tokens.",
+        "Store the KV cache in FP8: half the bytes a token.",
         "Yes",
         "over SLO 2.00\N{NO-BREAK SPACE}s",
     ):
         assert expected in texts
-    assert any("next: batch limit reached · can't see: dram active ratio" in piece for piece in texts)
+    assert any(
+        "next: batch limit reached (score 0.42, this one 0.91) · can't see: dram active" in piece for piece in texts
+    )
 
 
 def test_the_kv_gauge_tells_its_value_to_a_screen_reader() -> None:

@@ -16,7 +16,8 @@ ENGINE_KEYS = {
     "confidence", "runner_up", "candidate", "evidence", "missing", "advice", "more_gpus_help", "more_gpus_reason",
     "kv_cache_usage_ratio", "kv_cache_over_alert_line", "kv_cache_capacity_tokens", "requests_running",
     "requests_waiting", "prompt_tokens_per_second", "generation_tokens_per_second", "ttft", "tpot", "history", "gpus",
-    "replicas", "warnings", "unavailable", "lora", "facts", "gpus_by_replica",
+    "replicas", "warnings", "unavailable", "lora", "facts", "gpus_by_replica", "score", "runner_up_score",
+    "contradicted_by", "timeline",
 }  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def test_a_full_cache_is_told_in_numbers() -> None:
     assert engine["kv_cache_usage_ratio"] == pytest.approx(0.97)
     assert engine["generation_tokens_per_second"] == pytest.approx(900)
     assert (engine["more_gpus_help"], engine["runner_up"]) == (True, "scheduler")
-    assert [advice["action"] for advice in engine["advice"]] == ["fp8_kv_cache"]
+    assert [advice["action"] for advice in engine["advice"]] == ["fp8_kv_cache", "add_replica"]
     assert len(engine["history"]["kv_cache_usage_ratio"]) == 60
     assert engine["ttft"]["slo_seconds"] == 2.0
 
@@ -72,6 +73,21 @@ def test_each_gpu_names_its_engine_and_its_age() -> None:
 def test_the_diagnosis_is_keyed_by_engine_and_holds_scores_and_signals() -> None:
     told = diagnoses(scenes.kv_full())["engines"]
     assert {"class", "confidence", "evidence", "scores", "signals", "more_gpus_help"} <= set(told["chat"])  # type: ignore[index]
+
+
+def test_what_decided_and_when_each_class_held_is_told() -> None:
+    for told in (
+        status(scenes.kv_full(now=1e6))["engines"][0],  # type: ignore[index]
+        diagnoses(scenes.kv_full(now=1e6))["engines"]["chat"],  # type: ignore[index]
+    ):
+        assert (told["score"], told["runner_up"], told["runner_up_score"]) == (0.91, "scheduler", 0.42)
+        assert told["evidence"][0]["threshold"] == 0.9
+        assert [fact["signal"] for fact in told["contradicted_by"]] == ["slots_full_share"]
+        assert told["advice"][0]["flag"] == "--kv-cache-dtype fp8"
+        assert told["timeline"] == [
+            {"start": 1e6 - 440, "end": 1e6 - 200, "class": "healthy"},
+            {"start": 1e6 - 200, "end": 1e6, "class": "kv_capacity"},
+        ]
 
 
 def test_what_json_has_no_number_for_is_null() -> None:

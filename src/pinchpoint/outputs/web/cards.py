@@ -3,18 +3,18 @@
 import zlib
 
 from pinchpoint.alerting import KV_CACHE_HIGH_RATIO
-from pinchpoint.diagnosis.verdict import Bottleneck, Objective, Settled
-from pinchpoint.outputs.class_words import CLASS_WORDS
+from pinchpoint.diagnosis.verdict import Objective
 from pinchpoint.outputs.web import units
+from pinchpoint.outputs.web.course import strip
 from pinchpoint.outputs.web.drawings import bar, icon, spark
+from pinchpoint.outputs.web.explained import explained
 from pinchpoint.outputs.web.markup import Html, el, join, name
 from pinchpoint.outputs.web.recent import History, fullest, total
 from pinchpoint.outputs.web.tables import gpu_table, table
 from pinchpoint.outputs.web.view import EngineView
-from pinchpoint.outputs.web.words import Severity, in_words, opening, reason_in_words, within
+from pinchpoint.outputs.web.words import opening
 from pinchpoint.snapshot import EngineReading
 
-_SHOWN_FACTS = 6
 _SHOWN_WARNINGS = 3
 
 
@@ -28,9 +28,10 @@ def card(engine: EngineView, now: float, small: bool) -> Html:
     return el(
         "article",
         _heading(engine, now),
+        None if engine.starting else strip(engine.course, now, engine.unix_offset),
         el(
             "div",
-            el("div", _verdict(engine), class_="verdict"),
+            el("div", explained(engine, f"{anchor(engine.engine)}-more"), class_="verdict"),
             el("div", _measurements(engine, engine.now), class_="measured") if engine.now else None,
             class_="body",
         ),
@@ -54,62 +55,6 @@ def _heading(engine: EngineView, now: float) -> Html:
             class_="meta",
         ),
     )
-
-
-def _verdict(engine: EngineView) -> Html:
-    if engine.settled is None or engine.starting:
-        return el("p", "The first verdict comes in a few seconds.", class_="why")
-    diagnosis = engine.settled.diagnosis
-    gone = _absent(engine)
-    unseen = gone is not None and engine.bottleneck is Bottleneck.NO_DATA
-    return join(
-        None if unseen else el("p", opening(diagnosis.why), class_="why"),  # that sentence is the absence itself
-        gone,
-        _evidence(engine),
-        el("p", el("b", "Do first"), " ", el("span", diagnosis.advice[0].text), class_="do")
-        if diagnosis.advice
-        else None,
-        _more_gpus(engine),
-        _doubts(engine.settled) if engine.now else None,
-    )
-
-
-def _evidence(engine: EngineView) -> Html | None:
-    """The facts behind a pinch; where all is well the sentence above has said them."""
-    facts = engine.settled.diagnosis.evidence[:_SHOWN_FACTS] if engine.settled else ()
-    if not facts or engine.severity in (Severity.FINE, Severity.QUIET):
-        return None
-    return el("ul", [el("li", opening(fact.text)) for fact in facts], class_="evidence")
-
-
-def _absent(engine: EngineView) -> Html | None:
-    if engine.absent is None:
-        return None
-    reason = opening(reason_in_words(engine.absent.reason))
-    return el("p", el("b", reason), " ", el("span", engine.absent.detail), class_="gone")
-
-
-def _more_gpus(engine: EngineView) -> Html | None:
-    if engine.scaling is None or engine.now is None:
-        return None
-    helps = {True: "Yes", False: "No", None: "Unknown"}[engine.scaling.more_gpus_help]
-    answer = el("b", helps, class_=f"answer {helps.lower()}")
-    return el("p", el("b", "More GPUs help?"), " ", answer, " ", el("span", engine.scaling.reason), class_="more")
-
-
-def _doubts(settled: Settled) -> Html:
-    diagnosis = settled.diagnosis
-    parts = [f"{units.ratio(diagnosis.confidence_ratio)} confident"]
-    if diagnosis.runner_up:
-        parts.append(f"next: {within(CLASS_WORDS[diagnosis.runner_up])}")
-    if settled.candidate:
-        parts.append(f"turning to: {within(CLASS_WORDS[settled.candidate])}")
-    if diagnosis.missing:
-        more = len(diagnosis.missing) - 4
-        parts.append(
-            f"can't see: {', '.join(map(in_words, diagnosis.missing[:4]))}" + (f" +{more}" if more > 0 else "")
-        )
-    return el("p", " · ".join(parts), class_="doubts")
 
 
 def _measurements(engine: EngineView, now: EngineReading) -> Html:

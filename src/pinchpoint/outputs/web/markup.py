@@ -45,7 +45,7 @@ def _parts(children: Iterable[Child]) -> Iterable[str]:
 def el(tag: str, /, *children: Child, **attributes: str | float | bool | None) -> Html:
     """One element. ``class_`` is class, ``aria_label`` aria-label; ``None`` and ``False`` leave an attribute out."""
     written = "".join(_attribute(name, value) for name, value in attributes.items())
-    if tag in _VOID:
+    if tag in _VOID and not children:
         return Html(f"<{tag}{written}>" if tag in ("meta", "link") else f"<{tag}{written}/>")
     return Html(f"<{tag}{written}>{join(*children)}</{tag}>")
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from pinchpoint.capacity import Scaling
 from pinchpoint.diagnosis.upkeep import findings
-from pinchpoint.diagnosis.verdict import Objective, Settled
+from pinchpoint.diagnosis.verdict import Objective
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.outputs.web.as_json import as_json
 from pinchpoint.outputs.web.recent import fullest, total
@@ -13,7 +12,10 @@ from pinchpoint.snapshot import EngineFacts, GpuReading, HostReading, ProbeReadi
 
 
 def status(scene: Scene) -> dict[str, object]:
-    """Everything the page shows, as JSON types. Unknown is null; times are Unix seconds, ages seconds."""
+    """Everything the page shows, as JSON types. Unknown is null; times are Unix seconds, ages seconds.
+
+    An engine's ``timeline`` is what was shown of it in the last hours; where nobody looked it has a gap.
+    """
     seen = view(scene)
     snapshot, report, now = scene.snapshot, scene.self_report, seen.now
     owner = {gpu.uuid: engine.engine for engine in seen.engines for gpu in engine.gpus}
@@ -39,12 +41,11 @@ def status(scene: Scene) -> dict[str, object]:
 
 def diagnoses(scene: Scene) -> dict[str, object]:
     """The whole verdict of each engine, scores and measured signals included."""
-    offset = scene.unix_offset_seconds
     return {
-        "at_unix_seconds": scene.snapshot.at + offset,
+        "at_unix_seconds": scene.snapshot.at + scene.unix_offset_seconds,
         "engines": {
             name: {
-                **_verdict(settled, scene.scaling.get(name), offset),
+                **_verdict(scene, name),
                 "scores": as_json(settled.diagnosis.scores),
                 "signals": as_json(settled.diagnosis.signals),
             }
@@ -71,7 +72,7 @@ def _engine(seen: View, engine: EngineView) -> dict[str, object]:
         "severity": engine.severity.value,
         "words": engine.words,
         "starting": engine.starting,
-        **_verdict(engine.settled, engine.scaling, seen.scene.unix_offset_seconds),
+        **_verdict(seen.scene, engine.engine),
         "kv_cache_usage_ratio": fullest(engine.now) if engine.now else None,
         "kv_cache_over_alert_line": engine.over_alert_line,
         "kv_cache_capacity_tokens": total(engine.now, lambda r: r.kv_cache_capacity_tokens) if engine.now else None,
@@ -138,20 +139,29 @@ def _latency(engine: EngineView, seen: Objective | None) -> dict[str, object] | 
     }
 
 
-def _verdict(settled: Settled | None, scaling: Scaling | None, unix_offset: float) -> dict[str, object]:
+def _verdict(scene: Scene, engine: str) -> dict[str, object]:
+    settled, scaling, offset = scene.verdicts.get(engine), scene.scaling.get(engine), scene.unix_offset_seconds
     diagnosis = settled.diagnosis if settled else None
+    runner_up = diagnosis.runner_up if diagnosis else None
     return {
         "class": diagnosis.bottleneck.value if diagnosis else None,
-        "since_unix_seconds": settled.since + unix_offset if settled else None,
+        "since_unix_seconds": settled.since + offset if settled else None,
         "why": diagnosis.why if diagnosis else None,
         "confidence": as_json(diagnosis.confidence_ratio) if diagnosis else None,
-        "runner_up": diagnosis.runner_up.value if diagnosis and diagnosis.runner_up else None,
+        "score": as_json(diagnosis.scores.get(diagnosis.bottleneck)) if diagnosis else None,
+        "runner_up": runner_up.value if runner_up else None,
+        "runner_up_score": as_json(diagnosis.scores.get(runner_up)) if diagnosis and runner_up else None,
         "candidate": settled.candidate.value if settled and settled.candidate else None,
         "evidence": as_json(diagnosis.evidence) if diagnosis else [],
+        "contradicted_by": as_json(diagnosis.contradicted_by) if diagnosis else [],
         "missing": list(diagnosis.missing) if diagnosis else [],
         "advice": as_json(diagnosis.advice) if diagnosis else [],
         "more_gpus_help": scaling.more_gpus_help if scaling else None,
         "more_gpus_reason": scaling.reason if scaling else None,
+        "timeline": [
+            {"start": each.start + offset, "end": each.end + offset, "class": each.bottleneck.value}
+            for each in scene.courses.get(engine, ())
+        ],
     }
 
 

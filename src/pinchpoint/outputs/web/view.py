@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pinchpoint.alerting import KV_CACHE_HIGH_RATIO
 from pinchpoint.capacity import Scaling
+from pinchpoint.diagnosis.course import Course
 from pinchpoint.diagnosis.rates import Histories, rate
 from pinchpoint.diagnosis.verdict import Bottleneck, Objective, Settled
 from pinchpoint.outputs.class_words import CLASS_WORDS
@@ -27,6 +28,8 @@ class EngineView:
     absent: Absence | None
     gpus: tuple[GpuReading, ...]
     window: Window
+    course: Course  # of its classes
+    unix_offset: float
 
     @property
     def prompt_tokens_per_second(self) -> float | None:
@@ -157,6 +160,8 @@ def _engine(scene: Scene, window: Window, name: str, by_index: Mapping[str, GpuR
         absent=scene.snapshot.absence(f"engine/{name}"),
         gpus=tuple(by_index[gpu] for gpu in last.gpus if gpu in by_index) if last else (),
         window=window,
+        course=scene.courses.get(name, ()),
+        unix_offset=scene.unix_offset_seconds,
     )
 
 

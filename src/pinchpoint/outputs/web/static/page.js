@@ -25,8 +25,10 @@ async function refresh() {
     if (!answer.ok) throw new Error(answer.status);
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const focused = document.activeElement && document.activeElement.getAttribute("href");
+    const unfolded = [...document.querySelectorAll("details[open]")].map(details => details.id);
     for (const part of ["main", "header#top"])
       document.querySelector(part).innerHTML = fresh.querySelector(part).innerHTML;
+    for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
     if (focused) document.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({preventScroll: true});
     document.title = fresh.title;
     lastAnswer = Date.now();
