@@ -5,6 +5,7 @@ Time moves only by ``advance_to``, and the same world gives the same run to the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 from random import Random
@@ -45,7 +46,7 @@ class Service:
             gpu: SimulatedCard(gpu, spec, _random(seed, f"card {number}")) for number, (gpu, spec) in enumerate(seats)
         }
         self.sent: list[Sent] = []
-        self._outside: dict[Request, int] = {}
+        self._outside: dict[Request, tuple[int, Callable[[], None]]] = {}
         self._traffic = Traffic(f"{seed}/traffic", world.workload, world.engine.max_model_len)
         self._way = Way(world.gateway, _random(seed, "gateway"))
         self._balancer = Balancer(world.routing, world.replicas, _random(seed, "balancer"))
@@ -99,16 +100,22 @@ class Service:
         """Those that have ended."""
         return self._prober.readings(self.now)
 
-    def submit(self, request: Request) -> None:
-        """A request from outside the simulated traffic, on its way now. It is refused where no replica lives."""
+    def submit(self, request: Request, on_lost: Callable[[], None] = lambda: None) -> None:
+        """A request from outside the simulated traffic, on its way now.
+
+        ``on_lost`` is called when nobody takes it, or when the replica that did ends before it.
+        """
         sent = self._send(request, self.now)
-        if not sent.refused:
-            self._outside[request] = sent.replica
+        if sent.refused:
+            on_lost()
+        else:
+            self._outside[request] = sent.replica, on_lost
             request.on_finish = self._leave
 
     def abort(self, request: Request) -> None:
         """The client of a ``submit``ted request has gone."""
-        if (replica := self._outside.pop(request, None)) is not None:
+        if request in self._outside:
+            replica, _ = self._outside.pop(request)
             self.engines[replica].abort(request)
 
     def forget(self) -> None:
@@ -213,8 +220,10 @@ class Service:
             if sent.replica in replicas and not sent.request.finished:
                 self.engines[sent.replica].abort(sent.request)
                 self._traffic.failed(sent.request, self.now)
-        for request in [request for request, replica in self._outside.items() if replica in replicas]:
-            self.abort(request)
+        for request, (replica, on_lost) in list(self._outside.items()):
+            if replica in replicas:
+                self.abort(request)
+                on_lost()
 
 
 def play(world: World, seconds: float, warm_up_seconds: float = 0.0) -> Service:
