@@ -181,7 +181,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         _story(
             "stalled",
             "An engine hangs: its queue grows, and not a token comes out.",
-            replace(RAG, faults=(Stall(replica=0, at=15.0),)),
+            replace(RAG, faults=(Stall(replica=0, at=5.0),)),
         ),
         _story("asleep", "An engine was put to sleep.", replace(_NOBODY[_CODE], asleep=True)),
         Scenario(name="idle", story="Nobody asks anything.", service=_CHAT, worlds=_NOBODY),

@@ -73,7 +73,7 @@ class NaiveEngine:
                 break
         self.ledger.scheduled(batch)
         if work:
-            cost = self.timer.cost(batch, self.conditions)
+            cost = self.timer.cost(batch, self.conditions, self.now)
             self.step = (work, cost, self.now + cost.seconds)
 
     def blocks(self, tokens):

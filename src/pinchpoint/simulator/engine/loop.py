@@ -141,7 +141,7 @@ class SimulatedEngine:
         batch = self.batcher.schedule(self.now)
         self.ledger.scheduled(batch)
         if batch.tokens:
-            cost = self._timer.cost(batch, self.conditions)
+            cost = self._timer.cost(batch, self.conditions, self.now)
             self._step = (batch, cost, self.now + cost.seconds)
 
     def _complete(self) -> bool:

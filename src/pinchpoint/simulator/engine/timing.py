@@ -57,7 +57,7 @@ class StepTimer:
             self._seconds_per_token = self._sent_bytes_per_token / (link.bytes_per_second * link_efficiency)
         self._over_nvlink = spec.link.startswith("NV")
 
-    def cost(self, batch: Batch, conditions: Conditions) -> StepCost:
+    def cost(self, batch: Batch, conditions: Conditions, now: float = 0.0) -> StepCost:
         tokens, clock = batch.tokens, conditions.clock_ratio
         flops = self._flops_per_token * tokens + self._flops_per_pair * batch.attention_pairs
         moved = (
@@ -71,11 +71,12 @@ class StepTimer:
         communication = (self._latency_seconds + self._seconds_per_token * tokens) * noise
         gpu = (max(compute, memory) + self._launch_seconds) * noise + communication
         host = (self._host.step_seconds + self._host.request_seconds * batch.requests) * noise
-        shown = host * conditions.host_slowdown
-        hidden = shown * self._overlap
+        # What is not hidden stands before the launch: a thread that is stopped there leaves the card without work.
+        before = conditions.host_seconds(now, host * (1.0 - self._overlap))
+        beside = conditions.host_seconds(now + before, host * self._overlap)
         sent = self._sent_bytes_per_token * tokens
         return StepCost(
-            seconds=max(gpu, hidden) + shown - hidden,
+            seconds=before + max(gpu, beside),
             gpu_seconds=gpu,
             communication_seconds=communication,
             host_cpu_seconds=host,

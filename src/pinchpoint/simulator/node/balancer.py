@@ -24,10 +24,11 @@ class Balancer:
     def pick(self, engines: Sequence[SimulatedEngine], living: Sequence[int]) -> int:
         """The index of one of ``living``, of which there must be one. One number is drawn whatever the policy."""
         chance = self._random.random()
+        self._turn += 1
         if self._policy == "round_robin":
-            self._turn += 1
             return living[self._turn % len(living)]
-        if self._policy == "least_loaded":
-            return min(living, key=lambda index: (engines[index].open_requests, index))
+        if self._policy == "least_loaded":  # of equals the one whose turn it is
+            size = len(engines)
+            return min(living, key=lambda index: (engines[index].open_requests, (index - self._turn) % size))
         weights = list(accumulate(self._weights[index] for index in living))
         return next(index for index, upto in zip(living, weights, strict=True) if chance * weights[-1] <= upto)

@@ -18,6 +18,9 @@ _REPORTED = (
     ThrottleReason.HW_POWER_BRAKE,
     ThrottleReason.SW_THERMAL_SLOWDOWN,
 )
+_CAPPED_LOAD = 0.97  # of its power range, where the limit is felt
+_NCCL_SMS = 0.2  # share of the SMs that an all-reduce occupies: a block for each of at most 32 channels
+_ASLEEP_SHARE = 0.04  # of its memory that an engine keeps in level 1 sleep: context and graphs
 _WARMING_SECONDS = 12.0  # time constant of a heat sink under forced air
 _RESERVED_BYTES = float(600 * 2**20)  # by the driver
 
@@ -25,8 +28,8 @@ _RESERVED_BYTES = float(600 * 2**20)  # by the driver
 class SimulatedCard:
     """One GPU. ``advance`` integrates what its engine did; ``reading`` is the state after the last ``advance``.
 
-    ``throttle`` is what holds it back now; ``neighbour_bytes`` what another process has of its memory; ``lost``: it has
-    fallen off the bus.
+    Set from outside: ``throttle``, what holds it back now; ``neighbour_bytes``, what another process has of its memory;
+    ``lost``, off the bus; ``asleep`` and ``dead``, its engine.
     """
 
     def __init__(self, index: str, spec: EngineSpec, random: Random) -> None:
@@ -45,9 +48,10 @@ class SimulatedCard:
         self._reasons: tuple[ThrottleReason, ...] = ()
         self._watts = self._idle_watts
         self._busy = self._computing = self._tensor = self._dram = self._pcie = self._nvlink = 0.0
+        self._clock = 1.0  # over its boost clock
         self.throttle: Throttle | None = None
         self.neighbour_bytes = 0.0
-        self.lost = False
+        self.lost = self.asleep = self.dead = False
 
     @property
     def clock_ratio(self) -> float:
@@ -55,12 +59,14 @@ class SimulatedCard:
 
     @property
     def free_bytes(self) -> float:
+        """What neighbours could take before the engine finds none."""
         return self._gpu.memory_bytes - _RESERVED_BYTES - self.pool_bytes - self.neighbour_bytes
 
     def advance(self, seconds: float, done: Work) -> None:
         """``done`` is what the engine's rank on this card did in the last ``seconds``.
 
-        A kernel that waits in an all-reduce is resident and draws little: busy by NVML's word, and cool.
+        A kernel that waits in an all-reduce is resident and draws little: busy by NVML's word, and cool. At its power
+        limit a card lowers its clock a little, which is how it is meant to be: the efficiencies hold for that clock.
         """
         jitter = self._random.uniform(0.985, 1.015)
         self._busy = min(1.0, done.gpu_seconds / seconds)
@@ -72,13 +78,13 @@ class SimulatedCard:
         self._nvlink = done.nvlink_communication_bytes / seconds
         self._nvlink_bytes += done.nvlink_communication_bytes
         waiting = self._busy - self._computing
-        load = 0.18 * self._computing + 0.1 * waiting + 1.2 * self._tensor + 0.55 * self._dram
-        capped = load > 0.97
-        self._watts = self._idle_watts + (self._gpu.tdp_watts - self._idle_watts) * (
-            min(1.0, load) * self.clock_ratio * (1.0 if capped else min(1.0, jitter))
-        )
+        load = self.clock_ratio * (0.18 * self._computing + 0.1 * waiting + 1.2 * self._tensor + 0.55 * self._dram)
+        capped = load > _CAPPED_LOAD
+        drawn = min(1.0, load * (1.0 if capped else jitter))
+        self._watts = self._idle_watts + (self._gpu.tdp_watts - self._idle_watts) * drawn
         aim = self._ambient_celsius + 45.0 * self._watts / self._gpu.tdp_watts
         self._reasons = (ThrottleReason.SW_POWER_CAP,) if capped else ()
+        self._clock = self.clock_ratio * (_CAPPED_LOAD / load if capped else 1.0)
         if self.throttle is not None:
             aim = max(aim, self.throttle.temperature_celsius)
             self._reasons = self.throttle.reasons
@@ -88,13 +94,16 @@ class SimulatedCard:
         self._joules += self._watts * seconds
 
     def reading(self, at: float) -> GpuReading:
-        """Used memory is flat by design: vLLM reserves its pool at start, whatever the load."""
+        """While its engine lives, used memory is flat: vLLM reserves its pool at start, whatever the load."""
         gpu, spec = self._gpu, self._spec
         if self.lost:
             detail = f"GPU {self.index}: is lost (fallen off the bus); reset the node"
             return GpuReading(gpu=self.index, uuid=self.uuid, at=at, up=False, state=GpuState.LOST, detail=detail)
         boost = gpu.boost_clock_hertz
-        clock = boost * self.clock_ratio if self._busy > 0 else boost * 0.175
+        clock = boost * (self._clock if self._busy > 0 else 0.175)
+        held = 0.0 if self.dead else self.pool_bytes * (_ASLEEP_SHARE if self.asleep else 1.0)
+        waiting = self._busy - self._computing
+        sm_active = self._computing * (0.72 + 0.2 * self._tensor) + _NCCL_SMS * waiting
         told, profiled = not spec.mig, gpu.gpm
         over_nvlink = spec.tensor_parallel_size > 1 and spec.link.startswith("NV")
         lanes = float(gpu.pcie_lanes)
@@ -108,9 +117,9 @@ class SimulatedCard:
             utilization_ratio=round(self._busy, 2) if told else None,
             memory_controller_utilization_ratio=round(self._dram, 2) if told else None,
             memory_total_bytes=gpu.memory_bytes,
-            memory_used_bytes=self.pool_bytes + self.neighbour_bytes,
+            memory_used_bytes=held + self.neighbour_bytes,
             memory_reserved_bytes=_RESERVED_BYTES,
-            sm_active_ratio=round(self._busy * (0.72 + 0.2 * self._tensor), 3) if profiled else None,
+            sm_active_ratio=round(sm_active, 3) if profiled else None,
             tensor_active_ratio=round(self._tensor, 3) if profiled else None,
             dram_active_ratio=round(self._dram, 3) if profiled else None,
             power_watts=round(self._watts, 1),

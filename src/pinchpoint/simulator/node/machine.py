@@ -50,6 +50,8 @@ class SimulatedMachine:
         """Play until ``until`` (seconds since the node began); time never goes back."""
         while self.sampled_at + SAMPLE_SECONDS <= until:
             self._advance(self.sampled_at + SAMPLE_SECONDS)
+            for service in self.services.values():
+                service.forget()
         self._advance(until)
 
     def gpu_readings(self, at: float) -> tuple[GpuReading, ...]:
@@ -61,12 +63,13 @@ class SimulatedMachine:
         readings = [service.host for service in self.services.values()]
         cpus = max(reading.cpu_count or 0.0 for reading in readings)
         cores = sum(reading.engine_cpu_cores or 0.0 for reading in readings)
+        throttled = [ratio for reading in readings if (ratio := reading.cpu_throttled_ratio) is not None]
         return replace(
             readings[0],
             at=self.now,
             cpu_count=cpus,
             cpu_utilization_ratio=round(min(1.0, (cores + 1.0) / cpus), 3),
-            cpu_throttled_ratio=max(reading.cpu_throttled_ratio or 0.0 for reading in readings),
+            cpu_throttled_ratio=max(throttled, default=None),
             cpu_pressure_ratio=max(reading.cpu_pressure_ratio or 0.0 for reading in readings),
             engine_cpu_cores=round(cores, 2),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from random import Random
 from typing import Any
 
@@ -14,6 +14,7 @@ from pinchpoint.snapshot import Placement, ProbeOutcome, ProbeReading
 TARGET, HOSTED = "gateway", "hosted"
 FIRST_TOKEN_TIMEOUT_SECONDS = 30.0
 _CONNECT_SECONDS, _SEND_SECONDS = 0.0006, 0.0002
+_OPENED = {"connect": _CONNECT_SECONDS}
 
 
 class SimulatedProber:
@@ -21,18 +22,20 @@ class SimulatedProber:
 
     def __init__(self, probes: Probes, random: Random) -> None:
         self._probes, self._random = probes, random
-        self._sent: list[Sent] = []
         every = probes.every_seconds
         self.next_at = random.uniform(0.2, 0.9) * every if every > 0 else float("inf")
-        self._hosted: list[ProbeReading] = []
+        self._made = 0
+        self._open: list[Sent] = []
+        self._ended: list[ProbeReading] = []
 
     def request(self) -> Request:
         """The probe that is due at ``next_at``."""
         at, probes = self.next_at, self._probes
-        self._hosted.append(self._hosted_probe(at + 0.3 * probes.every_seconds))
+        self._ended.append(self._hosted_probe(at + 0.3 * probes.every_seconds))
         self.next_at = at + probes.every_seconds
+        self._made += 1
         return Request(
-            identity=-len(self._hosted),
+            identity=-self._made,
             arrived_at=at,
             prompt_tokens=probes.prompt_tokens,
             output_tokens=probes.output_tokens,
@@ -41,20 +44,30 @@ class SimulatedProber:
         )
 
     def sent(self, sent: Sent) -> None:
-        self._sent.append(sent)
+        if sent.refused:
+            self._ended.append(_reading(sent, ProbeOutcome.CONNECT_REFUSED, duration_seconds=_CONNECT_SECONDS))
+        else:
+            self._open.append(sent)
 
-    def given_up(self, now: float) -> Iterator[Sent]:
-        """Those whose first token has not come in time."""
-        for sent in self._sent:
-            late = now - sent.sent_at > FIRST_TOKEN_TIMEOUT_SECONDS
-            if late and sent.ttft_seconds is None and not sent.request.finished:
-                yield sent
+    def cut_off(self, now: float, dead: Collection[int]) -> Iterator[Sent]:
+        """Ends those whose first token has not come in time, and those whose server has ended: each is to abort."""
+        for sent in [sent for sent in self._open if sent.finished_at is None]:
+            silent, lasted = sent.ttft_seconds is None, now - sent.sent_at
+            if sent.replica in dead:
+                self._ended.append(_cut_off(sent, ProbeOutcome.RESET, lasted, silent=silent))
+            elif silent and lasted > FIRST_TOKEN_TIMEOUT_SECONDS:
+                reason = ProbeOutcome.FIRST_TOKEN_TIMEOUT
+                self._ended.append(_cut_off(sent, reason, FIRST_TOKEN_TIMEOUT_SECONDS, silent=silent))
+            else:
+                continue
+            self._open.remove(sent)
+            yield sent
 
     def readings(self, now: float) -> tuple[ProbeReading, ...]:
         """Every probe that has ended by ``now``, in order of their start."""
-        ended = [reading for sent in self._sent if (reading := _judged(sent, now)) is not None]
-        ended += [reading for reading in self._hosted if reading.at + (reading.duration_seconds or 0.0) <= now]
-        return tuple(sorted(ended, key=lambda reading: reading.at))
+        answered = [sent for sent in self._open if sent.finished_at is not None and sent.finished_at <= now]
+        ended = [reading for reading in self._ended if reading.at + (reading.duration_seconds or 0.0) <= now]
+        return tuple(sorted([*map(_answered, answered), *ended], key=lambda reading: reading.at))
 
     def _hosted_probe(self, at: float) -> ProbeReading:
         probes, random = self._probes, self._random
@@ -75,34 +88,27 @@ class SimulatedProber:
         )
 
 
-def _judged(sent: Sent, now: float) -> ProbeReading | None:
-    """``None`` while it runs."""
-    connect = {"connect": _CONNECT_SECONDS}
-    if sent.refused:
-        return _reading(sent, ProbeOutcome.CONNECT_REFUSED, duration_seconds=_CONNECT_SECONDS)
+def _answered(sent: Sent) -> ProbeReading:
     finished, ttft = sent.finished_at, sent.ttft_seconds
-    if finished is not None and finished <= now and ttft is not None and ttft <= FIRST_TOKEN_TIMEOUT_SECONDS:
-        generation = max(0.0, finished - sent.sent_at - ttft)
-        return _reading(
-            sent,
-            ProbeOutcome.OK,
-            ttft_seconds=ttft,
-            ttfc_seconds=ttft,
-            tpot_seconds=None if sent.buffered else sent.tpot_seconds,
-            duration_seconds=ttft + generation,
-            buffered=sent.buffered,
-            phases={**connect, "send": _SEND_SECONDS, "first_token": ttft, "generation": generation},
-            completion_tokens=sent.request.output_tokens,
-        )
-    if now - sent.sent_at > FIRST_TOKEN_TIMEOUT_SECONDS and (ttft is None or ttft > FIRST_TOKEN_TIMEOUT_SECONDS):
-        return _reading(
-            sent,
-            ProbeOutcome.FIRST_TOKEN_TIMEOUT,
-            duration_seconds=FIRST_TOKEN_TIMEOUT_SECONDS,
-            phases=connect,
-            unfinished_phase="first_token",
-        )
-    return None
+    assert finished is not None
+    assert ttft is not None
+    generation = max(0.0, finished - sent.sent_at - ttft)
+    return _reading(
+        sent,
+        ProbeOutcome.OK,
+        ttft_seconds=ttft,
+        ttfc_seconds=ttft,
+        tpot_seconds=None if sent.buffered else sent.tpot_seconds,
+        duration_seconds=ttft + generation,
+        buffered=sent.buffered,
+        phases={**_OPENED, "send": _SEND_SECONDS, "first_token": ttft, "generation": generation},
+        completion_tokens=sent.request.output_tokens,
+    )
+
+
+def _cut_off(sent: Sent, outcome: ProbeOutcome, lasted: float, *, silent: bool) -> ProbeReading:
+    phase = "first_token" if silent else "generation"
+    return _reading(sent, outcome, duration_seconds=lasted, phases=_OPENED, unfinished_phase=phase)
 
 
 def _reading(sent: Sent, outcome: ProbeOutcome, **measured: Any) -> ProbeReading:

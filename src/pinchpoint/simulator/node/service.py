@@ -5,8 +5,8 @@ Time moves only by ``advance_to``, and the same world gives the same run to the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from itertools import combinations
 from random import Random
 
@@ -25,6 +25,7 @@ from pinchpoint.simulator.world import World
 from pinchpoint.snapshot import EngineFacts, GpuReading, HostReading, PeerLink, ProbeReading
 
 SAMPLE_SECONDS = 0.5  # how often host and cards are looked at, and faults begin and end
+_BACK_SECONDS = 0.002  # a token's way back through a gateway that passes it on
 _CLOSED_LOOP_SECONDS = 0.02  # a client's next question reaches another replica at most so much late
 
 
@@ -45,7 +46,7 @@ class Service:
             gpu: SimulatedCard(gpu, spec, _random(seed, f"card {number}")) for number, (gpu, spec) in enumerate(seats)
         }
         self.sent: list[Sent] = []
-        self._outside: dict[Request, int] = {}
+        self._outside: dict[Request, tuple[int, Callable[[], None]]] = {}
         self._traffic = Traffic(f"{seed}/traffic", world.workload, world.engine.max_model_len)
         self._way = Way(world.gateway, _random(seed, "gateway"))
         self._balancer = Balancer(world.routing, world.replicas, _random(seed, "balancer"))
@@ -55,9 +56,8 @@ class Service:
         self._prober = SimulatedProber(probes, _random(seed, "prober"))
         self._ills = Ills(world.faults, asleep=world.asleep)
         self._done = [Work() for _ in self.engines]
-        self._front_seconds = 0.0
-        self.sampled_at = 0.0
-        self._sample(SAMPLE_SECONDS)
+        self.sampled_at = -SAMPLE_SECONDS
+        self._sample()
 
     @property
     def dead(self) -> frozenset[int]:
@@ -100,14 +100,27 @@ class Service:
         """Those that have ended."""
         return self._prober.readings(self.now)
 
-    def submit(self, request: Request) -> None:
-        """A request from outside the simulated traffic, on its way now. It is refused where no replica lives."""
-        self._outside[request] = self._send(request, self.now).replica
+    def submit(self, request: Request, on_lost: Callable[[], None] = lambda: None) -> None:
+        """A request from outside the simulated traffic, on its way now.
+
+        ``on_lost`` is called when nobody takes it, or when the replica that did ends before it.
+        """
+        sent = self._send(request, self.now)
+        if sent.refused:
+            on_lost()
+        else:
+            self._outside[request] = sent.replica, on_lost
+            request.on_finish = self._leave
 
     def abort(self, request: Request) -> None:
         """The client of a ``submit``ted request has gone."""
-        if (replica := self._outside.pop(request, None)) is not None:
+        if request in self._outside:
+            replica, _ = self._outside.pop(request)
             self.engines[replica].abort(request)
+
+    def forget(self) -> None:
+        """Drop what is known of requests that have ended: a service that is played for days holds only open ones."""
+        self.sent = [sent for sent in self.sent if not sent.request.finished]
 
     def use(self, world: World) -> None:
         """Play another world from now on, on the same engines: other clients, another gateway, host or fault.
@@ -127,7 +140,6 @@ class Service:
             card.throttle, card.neighbour_bytes, card.lost = None, 0.0, False
         self._host.use(world.host)
         self._front_ends = tuple(FrontEnd(world.host) for _ in self.engines)
-        self._front_seconds = 0.0
         self._way = Way(world.gateway, _random(world.seed, "gateway"))
         self._balancer = Balancer(world.routing, world.replicas, _random(world.seed, "balancer"))
 
@@ -135,7 +147,7 @@ class Service:
         """Play up to ``until``; time never goes back."""
         while self.sampled_at + SAMPLE_SECONDS <= until:
             self._play(self.sampled_at + SAMPLE_SECONDS)
-            self._sample(SAMPLE_SECONDS)
+            self._sample()
         self._play(until)
 
     def _play(self, until: float) -> None:
@@ -152,8 +164,11 @@ class Service:
                 self._prober.sent(self._send(request, at))
             elif self._traffic.next_at <= self.now:
                 at, request = self._traffic.next_at, self._traffic.pop()
-                request.on_finish = partial(_answered, self._traffic) if request.source is not None else None
-                self.sent.append(self._send(request, at))
+                request.on_finish = self._traffic.answered if request.source is not None else None
+                sent = self._send(request, at)
+                self.sent.append(sent)
+                if sent.refused:
+                    self._traffic.failed(request, at)
             elif self.now >= until:
                 return
 
@@ -174,26 +189,41 @@ class Service:
             return Sent(at, request, 0, 0.0, buffers, refused=True)
         index = self._balancer.pick(self.engines, self.living)
         request.arrived_at = at + way
-        request.queued_at = self._front_ends[index].done_at(request.arrived_at, self._host.slowdown)
+        request.queued_at = self._front_ends[index].done_at(request.arrived_at, self._host.cpu_share)
         self.engines[index].submit(request)
-        return Sent(at, request, index, min(way, 0.002), buffers)
+        return Sent(at, request, index, min(way, _BACK_SECONDS), buffers)
 
-    def _sample(self, seconds: float) -> None:
-        front = sum(end.busy_seconds for end in self._front_ends)
-        works = [engine.work() for engine in self.engines]
-        done = [after.since(before) for after, before in zip(works, self._done, strict=True)]
-        self._host.sample(self.now, seconds, self.engines, done, front - self._front_seconds)
-        self._done, self._front_seconds, self.sampled_at = works, front, self.now
-        for engine, work in zip(self.engines, done, strict=True):
+    def _leave(self, request: Request, _: float) -> None:
+        self._outside.pop(request, None)
+
+    def _sample(self) -> None:
+        since, self.sampled_at = self.sampled_at, self.now
+        seconds = self.now - since
+        front = sum(end.busy_seconds(since, self.now) for end in self._front_ends)
+        self._host.sample(self.now, self.engines, front / seconds)
+        for index, engine in enumerate(self.engines):
+            work = engine.work()
+            done, self._done[index] = work.since(self._done[index]), work
             for gpu in engine.spec.gpus:
-                self.cards[gpu].advance(seconds, work)
-        before = self.dead
+                self.cards[gpu].advance(seconds, done)
+        dead = self.dead
         self._ills.apply(self.now, self.engines, self.cards)
-        for sent in self.sent if self.dead > before else ():
-            if sent.replica in self.dead - before:
-                self.engines[sent.replica].abort(sent.request)
-        for sent in self._prober.given_up(self.now):
+        self._bury(self.dead - dead)
+        for sent in self._prober.cut_off(self.now, self.dead):
             self.engines[sent.replica].abort(sent.request)
+
+    def _bury(self, replicas: frozenset[int]) -> None:
+        """Their processes have ended, and with them what they worked on."""
+        if not replicas:
+            return
+        for sent in self.sent:
+            if sent.replica in replicas and not sent.request.finished:
+                self.engines[sent.replica].abort(sent.request)
+                self._traffic.failed(sent.request, self.now)
+        for request, (replica, on_lost) in list(self._outside.items()):
+            if replica in replicas:
+                self.abort(request)
+                on_lost()
 
 
 def play(world: World, seconds: float, warm_up_seconds: float = 0.0) -> Service:
@@ -201,10 +231,6 @@ def play(world: World, seconds: float, warm_up_seconds: float = 0.0) -> Service:
     service = Service(world)
     service.advance_to(warm_up_seconds + seconds)
     return service
-
-
-def _answered(traffic: Traffic, request: Request, now: float) -> None:
-    traffic.answered(request, now)
 
 
 def _spec(world: World, index: int) -> EngineSpec:

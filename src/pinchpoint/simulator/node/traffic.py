@@ -14,6 +14,8 @@ from random import Random
 from pinchpoint.simulator.engine.request import Request
 from pinchpoint.simulator.node.workload import Workload
 
+_RETRY_SECONDS = 1.0
+
 
 @dataclass(slots=True, eq=False)
 class _Client:
@@ -81,6 +83,12 @@ class Traffic:
         think = self.workload.think_seconds
         self._push(now + (client.random.expovariate(1 / think) if think else 0.0), client)
 
+    def failed(self, request: Request, now: float) -> None:
+        """Nobody took it, or its server ended: its client asks for something else a second later."""
+        client = request.source
+        if isinstance(client, _Client) and client.epoch is self._epoch:
+            self._push(now + _RETRY_SECONDS, client)
+
     def _push(self, at: float, client: _Client | None) -> None:
         self._made += 1
         heapq.heappush(self._due, _Due(at, self._made, client))
@@ -103,9 +111,9 @@ class Traffic:
     def _next_turn(self, client: _Client, at: float) -> Request:
         request = self._request(client.random, at, client.talk_tokens)
         request.source = client
-        if self.workload.turns > 1:
-            talk = f"{client.name}, talk {client.talk}"
-            request.prefix, request.prefix_tokens = talk, client.talk_tokens
+        if self.workload.turns > 1:  # all of it may be found by the next turn
+            request.prefix = f"{client.name}, talk {client.talk}"
+            request.prefix_tokens = request.prompt_tokens + request.output_tokens
         return request
 
     def _request(self, random: Random, at: float, before: int = 0) -> Request:

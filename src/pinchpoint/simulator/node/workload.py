@@ -28,7 +28,8 @@ class Workload:
     bursts (Gamma). Their rate swings by ``swing_ratio`` around its mean, once in ``swing_period_seconds``.
 
     A share ``prefix_share`` of the prompts begins with one of ``prefixes`` texts of ``prefix_tokens`` (system prompts).
-    A client goes on for ``turns``: each prompt holds the whole talk so far, as an agent's does. A share
+    A client goes on for ``turns``: each prompt holds the whole talk so far, as an agent's does. Such clients find their
+    own talk in the prefix cache and nobody else's: a system prompt is computed once in each talk. A share
     ``length_share`` of the answers ends by ``max_tokens``, the others by the model's own stop.
     """
 

@@ -19,7 +19,6 @@ from pinchpoint.simulator.serving.chat import ChatCall, Refusal, chunk, completi
 from pinchpoint.simulator.serving.exposition import CONTENT_TYPE, render
 
 _BODY_LIMIT_BYTES = 1 << 20
-_HELD_BACK_SECONDS = 0.02  # how often a gateway that buffers looks whether it has all
 _ANSWER = Lengths(median=200, sigma=0.6, low=8)  # where the model stops by itself
 
 
@@ -28,7 +27,7 @@ class EngineServer:
 
     Its gateway stands before the chat alone: a delay on the way in, an answer that is held back. ``advance`` plays the
     simulation up to the present, so that a request arrives when it arrives. With an ``api_key``, paths under ``/v1``
-    ask for it and the others don't, as in vLLM.
+    ask for it and the others don't, as in vLLM. When one of its engines has ended, so has it: connections are reset.
     """
 
     def __init__(
@@ -62,6 +61,7 @@ class EngineServer:
     @web.middleware
     async def _vllm_errors(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Errors in vLLM's three shapes: ``error`` as text (401), as an object, and ``detail`` from the router."""
+        self._check(request, not self._service.dead)
         authorization = request.headers.get("Authorization", "")
         if self._api_key and request.path.startswith("/v1") and not self._knows(authorization):
             return web.json_response({"error": "Unauthorized"}, status=401)
@@ -105,7 +105,7 @@ class EngineServer:
 
     async def _chat(self, http: web.Request) -> web.StreamResponse:
         call = parse_chat(await http.read(), http.content_type, self._service.world.engine)
-        tokens: asyncio.Queue[None] = asyncio.Queue()
+        tokens: asyncio.Queue[bool] = asyncio.Queue()
         request = self._submit(call, tokens)
         try:
             return await (self._stream if call.stream else self._answer)(http, call, request, tokens)
@@ -114,10 +114,8 @@ class EngineServer:
                 self._advance()
                 self._service.abort(request)
 
-    def _submit(self, call: ChatCall, tokens: asyncio.Queue[None]) -> Request:
+    def _submit(self, call: ChatCall, tokens: asyncio.Queue[bool]) -> Request:
         self._advance()
-        if not self._service.living:
-            raise Refusal(503, "EngineDeadError", "ServiceUnavailableError")
         room = self._service.world.engine.max_model_len - call.prompt_tokens
         most = min(call.max_tokens or room, room)
         stops_at = most if call.ignore_eos else _ANSWER.draw(self._random)
@@ -128,38 +126,50 @@ class EngineServer:
             output_tokens=min(most, stops_at),
             max_tokens=most,
             finish_reason="stop" if stops_at < most else "length",
-            on_token=lambda _: tokens.put_nowait(None),
+            on_token=lambda _: tokens.put_nowait(True),
         )
-        self._service.submit(request)
+        self._service.submit(request, lambda: tokens.put_nowait(False))
         return request
 
     async def _answer(
-        self, _: web.Request, call: ChatCall, request: Request, tokens: asyncio.Queue[None]
+        self, http: web.Request, call: ChatCall, request: Request, tokens: asyncio.Queue[bool]
     ) -> web.StreamResponse:
-        for _position in range(request.output_tokens):
-            await tokens.get()
+        for _ in range(request.output_tokens):
+            self._check(http, await tokens.get())
         text = "".join(map(token_text, range(request.output_tokens)))
         used = usage(call.prompt_tokens, request.output_tokens)
         identity, model = f"chatcmpl-{request.identity:016x}", self._service.world.engine.model
         return web.json_response(completion(identity, int(time.time()), model, text, request.finish_reason, used))
 
     async def _stream(
-        self, http: web.Request, call: ChatCall, request: Request, tokens: asyncio.Queue[None]
+        self, http: web.Request, call: ChatCall, request: Request, tokens: asyncio.Queue[bool]
     ) -> web.StreamResponse:
-        """Headers at once, even when the request queues; the role chunk with the first token; then a token each."""
+        """Headers at once, even when the request queues; the role chunk with the first token; then a token each.
+
+        A gateway that buffers passes all of it on at its end.
+        """
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
         await response.prepare(http)
-        if self._service.world.gateway.buffers:
-            while tokens.qsize() < request.output_tokens:  # noqa: ASYNC110 - a queue has no event for its length
-                await asyncio.sleep(_HELD_BACK_SECONDS)
+        held: list[bytes] | None = [] if self._service.world.gateway.buffers else None
         head = (f"chatcmpl-{request.identity:016x}", int(time.time()), self._service.world.engine.model)
         for position in range(request.output_tokens):
-            await tokens.get()
+            self._check(http, await tokens.get())
             role = chunk(*head, {"role": "assistant", "content": ""}) if position == 0 else b""
             finish = request.finish_reason if position == request.output_tokens - 1 else None
-            await response.write(role + chunk(*head, {"content": token_text(position)}, finish))
-        if call.include_usage:
-            await response.write(chunk(*head, None, used=usage(call.prompt_tokens, request.output_tokens)))
-        await response.write(b"data: [DONE]\n\n")
+            event = role + chunk(*head, {"content": token_text(position)}, finish)
+            if held is None:
+                await response.write(event)
+            else:
+                held.append(event)
+        used = chunk(*head, None, used=usage(call.prompt_tokens, request.output_tokens)) if call.include_usage else b""
+        await response.write(b"".join(held or ()) + used + b"data: [DONE]\n\n")
         await response.write_eof()
         return response
+
+    @staticmethod
+    def _check(http: web.Request, lives: bool) -> None:
+        """Reset the connection when nobody is behind it any more."""
+        if not lives:
+            if http.transport is not None:
+                http.transport.abort()
+            raise ConnectionResetError
