@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis
 
-_THROTTLED = 0.05  # share of cgroup periods with the quota used up, from which the host is what every replica waits for
-_PRESSED = 0.2  # PSI "some"
+_THROTTLED = 0.25  # share of cgroup periods with the quota used up, from which the host is what every replica waits for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,18 +60,21 @@ def _scheduler(diagnosis: Diagnosis) -> _Verdict:
 
 
 def _host_cpu(diagnosis: Diagnosis) -> _Verdict:
-    signals = diagnosis.signals
-    throttled, pressed = signals.get("host_cpu_throttled_ratio", 0.0), signals.get("host_cpu_pressure_ratio", 0.0)
-    if throttled >= _THROTTLED or pressed >= _PRESSED:
-        return False, "the host can't feed the GPUs it has, and a replica on it takes CPU from the others"
+    if diagnosis.signals.get("host_cpu_throttled_ratio", 0.0) >= _THROTTLED:
+        return False, "the quota can't feed the GPUs there are, and a replica under it takes CPU from the others"
     return None, "the host can't feed the GPUs it has: first the CPU; a replica helps only with cores of its own"
 
 
-def _imbalance(diagnosis: Diagnosis) -> _Verdict:
-    queued, room = diagnosis.signals.get("replicas_queued"), diagnosis.signals.get("replicas_with_room")
-    if queued is not None and room is not None and room < queued:
-        return None, "some replicas have room while others queue: level the load first, then see whether it fits"
-    return False, "some replicas have room while others queue: level the load, the GPUs there are will do"
+def _imbalance(diagnosis: Diagnosis) -> _Verdict:  # noqa: ARG001 - every verdict has this signature
+    return None, "some replicas have room while others queue: level the load first, the GPUs there are may well do"
+
+
+def _network(diagnosis: Diagnosis) -> _Verdict:
+    """No engine is quick enough where the way alone takes longer than was promised."""
+    way, ttft = diagnosis.signals.get("network_ttft_seconds"), diagnosis.ttft
+    if way is not None and ttft is not None and way >= ttft.slo_seconds:
+        return False, "the way from client to engine alone takes longer than the first token may; no GPU is there"
+    return None, "time is lost between client and engine, where no GPU is: mend the way first, then see"
 
 
 _BY_CLASS: Mapping[Bottleneck, Callable[[Diagnosis], _Verdict]] = {
@@ -82,12 +84,12 @@ _BY_CLASS: Mapping[Bottleneck, Callable[[Diagnosis], _Verdict]] = {
     Bottleneck.SCHEDULER: _scheduler,
     Bottleneck.HOST_CPU: _host_cpu,
     Bottleneck.IMBALANCE: _imbalance,
+    Bottleneck.NETWORK: _network,
 }
 _ALWAYS: Mapping[Bottleneck, _Verdict] = {
     Bottleneck.IDLE: (False, "what there is has nothing to do"),
     Bottleneck.HEALTHY: (False, "the service meets its objectives with the GPUs it has"),
     Bottleneck.SLEEPING: (False, "the engine is asleep: wake it"),
-    Bottleneck.NETWORK: (False, "time is lost between client and engine, where no GPU is"),
     Bottleneck.INTERCONNECT: (
         None,
         "more ranks over such links make it worse; first change how the model is split, then see",

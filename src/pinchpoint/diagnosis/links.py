@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from pinchpoint.diagnosis.latency import Latency
 from pinchpoint.diagnosis.load import Load
 from pinchpoint.diagnosis.rates import known, mean, ratio, total
 from pinchpoint.diagnosis.roofline import Machine, Roofline
@@ -28,6 +29,7 @@ class Links:
     link_without_p2p: float | None = None  # pairs that go through the host
     communication_step_seconds: float | None = None  # what the all-reduces of a mean step take over that link at peak
     communication_share: float | None = None  # of an observed step
+    communication_prompt_share: float | None = None  # the same of a mean prompt's prefill, where that is measured
     pcie_bytes_per_second: float | None = None  # the busiest GPU, both directions
 
 
@@ -36,6 +38,7 @@ def links_of(
     current: EngineReading,
     machine: Machine | None,
     load: Load,
+    latency: Latency,
     roofline: Roofline,
     thresholds: Thresholds,
 ) -> Links:
@@ -57,8 +60,19 @@ def links_of(
         link_without_p2p=float(sum(link.p2p not in _P2P for link in links)) if links else None,
         communication_step_seconds=seconds,
         communication_share=ratio(usual, roofline.step_seconds),
+        communication_prompt_share=_of_a_prompt(machine, peak, load, latency, size, thresholds),
         pcie_bytes_per_second=_traffic(snapshots, current.gpus),
     )
+
+
+def _of_a_prompt(
+    machine: Machine | None, peak: Link | None, load: Load, latency: Latency, size: int, thresholds: Thresholds
+) -> float | None:
+    tokens = ratio(load.prompt_tokens_per_second, load.requests_started_per_second)
+    if machine is None or peak is None or not tokens:
+        return None
+    seconds = communication_seconds(machine.shape, tokens, size, peak) / thresholds.link_reached_ratio
+    return ratio(seconds, latency.prefill_mean_seconds)
 
 
 def _groups(current: EngineReading, size: int) -> Iterable[Sequence[str]]:

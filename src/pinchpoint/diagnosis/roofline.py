@@ -127,9 +127,9 @@ def roofline_of(
         roofline_ratio=ratio(at_peak, step),
         memory_bandwidth_utilization_ratio=ratio(memory, step),
         compute_utilization_ratio=ratio(compute, step),
-        step_explained_ratio=ratio(sum(share * _usual(time, thresholds) for time, share in times), step),
+        step_explained_ratio=ratio(sum(share * _usual(machine, time, thresholds) for time, share in times), step),
         decode_roofline_seconds=_decode(machine, work),
-        roofline_compute_share=_compute_share(times, thresholds),
+        roofline_compute_share=_compute_share(machine, times, thresholds),
         running_context_tokens=context,
         prompt_roofline_seconds=_prompt(machine, work),
         inter_token_if_admitted_seconds=_if_admitted(work, latency, grows),
@@ -137,10 +137,16 @@ def roofline_of(
     )
 
 
-def _usual(time: StepTime, thresholds: Thresholds) -> float:
+def _flops_reached(machine: Machine, thresholds: Thresholds) -> float:
+    """The share of the FLOPs that kernels reach: less where each expert multiplies the few tokens that chose it."""
+    return thresholds.flops_reached_ratio * (1.0 if machine.shape.experts is None else thresholds.experts_flops_ratio)
+
+
+def _usual(machine: Machine, time: StepTime, thresholds: Thresholds) -> float:
     """A step at the efficiency that real kernels reach."""
     return max(
-        time.compute_seconds / thresholds.flops_reached_ratio, time.memory_seconds / thresholds.bandwidth_reached_ratio
+        time.compute_seconds / _flops_reached(machine, thresholds),
+        time.memory_seconds / thresholds.bandwidth_reached_ratio,
     )
 
 
@@ -152,12 +158,12 @@ def _decode(machine: Machine, work: Work) -> float | None:
     return known(machine.time(decode).seconds)
 
 
-def _compute_share(times: Sequence[tuple[StepTime, float]], thresholds: Thresholds) -> float | None:
+def _compute_share(machine: Machine, times: Sequence[tuple[StepTime, float]], thresholds: Thresholds) -> float | None:
     """How much of the steps' time belongs to compute, in each step by its own two times: a few long prompts between
     many short decode steps are both."""
     belongs = total = 0.0
     for time, share in times:
-        compute = time.compute_seconds / thresholds.flops_reached_ratio
+        compute = time.compute_seconds / _flops_reached(machine, thresholds)
         memory = time.memory_seconds / thresholds.bandwidth_reached_ratio
         if compute + memory > 0:
             longest = share * max(compute, memory)
@@ -185,8 +191,10 @@ def _grows(machine: Machine, work: Work, thresholds: Thresholds) -> float | None
         read = shape.kv_bytes_per_token(machine.kv_bytes, tp) * each.kv_tokens_read
         read += shape.state_bytes_per_request(tp) * 2 * each.requests
         reading = read / machine.gpu.bandwidth_bytes_per_second
-        grows += share * max(computed / thresholds.flops_reached_ratio, reading / thresholds.bandwidth_reached_ratio)
-    explained = sum(share * _usual(machine.time(each), thresholds) for each, share in work.steps)
+        grows += share * max(
+            computed / _flops_reached(machine, thresholds), reading / thresholds.bandwidth_reached_ratio
+        )
+    explained = sum(share * _usual(machine, machine.time(each), thresholds) for each, share in work.steps)
     rest = max(0.0, work.step_seconds - explained) / 2
     return known(min(1.0, (grows + rest) / work.step_seconds))
 

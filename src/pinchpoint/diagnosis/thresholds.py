@@ -164,6 +164,12 @@ class Thresholds(BaseModel):
     tpot_room_ratio: float = Field(
         default=0.85, gt=0, le=1, description="Time between tokens over its objective from which a larger batch harms."
     )
+    experts_flops_ratio: float = Field(
+        default=0.65,
+        gt=0,
+        le=1,
+        description="Share of flops_reached_ratio that a mixture of experts reaches: each expert's product is small.",
+    )
     bandwidth_reached_ratio: float = Field(
         default=0.75, gt=0, le=1, description="Share of the published bandwidth that decode reaches: .5 to .85."
     )

@@ -45,10 +45,17 @@ def interconnect(signals: Signals, thresholds: Thresholds) -> Judgement:
 
 
 def _by_model(signals: Signals, thresholds: Thresholds) -> float | None:
-    share = signals.links.communication_share
+    share = _share(signals)
     if share is None:
         return None
     return ramp(share, thresholds.communication_share_begins, thresholds.communication_share_certain)
+
+
+def _share(signals: Signals) -> float | None:
+    """Of the steps that are too slow: where first tokens alone are late, and no queue is why, of a prompt's."""
+    links, prompt = signals.links, signals.links.communication_prompt_share
+    only_prompts = signals.ttft.missed and not signals.inter_token.missed and not signals.load.queue_share
+    return prompt if only_prompts and prompt is not None else links.communication_share
 
 
 def _by_traffic(signals: Signals, thresholds: Thresholds) -> float | None:
