@@ -20,7 +20,7 @@ from pinchpoint import __version__
 from pinchpoint.cli import app
 from pinchpoint.cli.demo import _engine
 from pinchpoint.outputs.recorder import Recorder
-from pinchpoint.simulator import SimulatedNode
+from pinchpoint.simulator import SCENARIOS, SimulatedNode
 from pinchpoint.snapshot import Absence, GpuReading, NvLink, PeerLink, Reason, Snapshot
 from pinchpoint.sources.engine import EngineSettings
 from tests.outputs.exposition.scenes import engine
@@ -243,14 +243,7 @@ def test_the_shipped_example_configuration_is_fine(monkeypatch: pytest.MonkeyPat
 
 
 def test_demo_lists_its_scenarios_and_refuses_others() -> None:
-    assert pinchpoint("demo", "--scenario", "list").stdout.split() == [
-        "healthy",
-        "memory_wall",
-        "slots_exhausted",
-        "prefill_storm",
-        "throttled_gpu",
-        "idle",
-    ]
+    assert pinchpoint("demo", "--scenario", "list").stdout.split() == list(SCENARIOS)
     wrong = pinchpoint("demo", "--scenario", "chaos")
     assert wrong.exit_code == 2
     assert "no such scenario" in wrong.stderr

@@ -26,7 +26,11 @@ def test_diagnose_watches_running_engines_and_names_each(node: SimulatedNode) ->
     classes = {
         node_target.engine: answers[node_target.url.removeprefix("http://")]["class"] for node_target in node.targets()
     }
-    assert classes == {"chat-llama3.3-70b": "kv_capacity", "rag-qwen2.5-14b": "healthy"}
+    assert classes == {
+        "chat-llama3.3-70b": "kv_capacity",
+        "rag-qwen2.5-14b": "healthy",
+        "code-llama3.1-8b": "healthy",
+    }
     assert result.exit_code == 1
 
 

@@ -67,6 +67,8 @@ def _headline(one: Mapping[str, Any]) -> Text:
     total = one["timeline"][-1]["end"] - one["timeline"][0]["start"]
     held = sum(each["end"] - each["start"] for each in one["timeline"] if each["class"] == one["class"])
     since = f", {held:.0f} of {total:.0f} s" if total > 0 else ""
+    now = one["timeline"][-1]["class"]
+    since += f", at the end {now}" if now != one["class"] else ""
     return Text.assemble(
         (f"{one['engine']}: ", "bold"),
         (CLASS_WORDS[Bottleneck(one["class"])], _STYLES.get(one["class"], "bold red")),

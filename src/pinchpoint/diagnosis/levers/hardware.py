@@ -59,8 +59,7 @@ def drain_gpu(situation: Situation) -> Advice | None:
         action="drain_gpu",
         text=f"Take the engine of {_named(names)} out of rotation; read the kernel log for an Xid (dmesg | grep -i "
         "xid).",
-        effect=_without_one(situation),
-        risk="The others carry its load meanwhile.",
+        risk=_without_it(situation),
     )
 
 
@@ -128,9 +127,9 @@ def _clock(cards: Sequence[Card]) -> str | None:
     return f"the SM clock is at {percent(slowest)} of its maximum: up to {1 / slowest:.1f} times as fast without it"
 
 
-def _without_one(situation: Situation) -> str | None:
-    replicas = situation.replicas
-    return f"one of {replicas} replicas is missing until it is back" if replicas > 1 else None
+def _without_it(situation: Situation) -> str:
+    others = situation.replicas - 1
+    return f"{others} of {others + 1} replicas carry its load meanwhile." if others else "Nobody serves meanwhile."
 
 
 def _gpus(cards: Sequence[Card]) -> str:

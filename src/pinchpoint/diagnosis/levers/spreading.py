@@ -12,10 +12,11 @@ def rebalance_replicas(situation: Situation) -> Advice | None:
     spread = situation.signals.spread
     if situation.bottleneck is not Bottleneck.IMBALANCE and not (spread.replicas_queued and spread.replicas_with_room):
         return None
+    room = spread.replicas_with_room
     loaded, busiest = spread.replicas_overloaded or spread.replicas_queued, spread.running_spread_ratio
     reasons = [
         *([f"{count(loaded)} of {count(spread.replicas or 0)} replicas can't keep up"] if loaded else []),
-        *([f"{count(spread.replicas_with_room)} have room"] if spread.replicas_with_room else []),
+        *([f"{count(room)} {'has' if room == 1 else 'have'} room"] if room else []),
         *([f"the busiest runs {busiest:.1f} times the mean"] if busiest else []),
     ]
     asked = spread.spread_demand_ratio
