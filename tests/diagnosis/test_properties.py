@@ -12,7 +12,7 @@ from pinchpoint.snapshot import EngineReading, ReplicaReading, Snapshot, Window
 from tests.diagnosis.anything import windows
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(windows(), st.floats(0, 100))
 def test_any_window_gets_one_bounded_answer_and_the_same_again(window: Window, later: float) -> None:
     now = (window.latest.at if window.latest else 0.0) + later
@@ -47,7 +47,7 @@ def test_any_recording_gets_a_class_and_a_timeline_that_runs_forward(window: Win
     assert 0.0 <= moments[0] <= moments[-1] <= window.snapshots[-1].at - window.snapshots[0].at
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
     windows(),
     st.lists(st.integers(1, 4), min_size=6, max_size=6),
