@@ -123,14 +123,14 @@ SCENARIOS: Mapping[str, Scenario] = {
         ),
         _story(
             "prefill_storm",
-            "Long documents, short answers: the tensor cores are the limit, slots and KV cache have room.",
+            "Long documents, answers of a word: the tensor cores are the limit, slots and KV cache have room.",
             replace(
                 RAG,
                 workload=Workload(
-                    clients=60,
+                    clients=40,
                     think_seconds=1.0,
                     prompt=Lengths(median=6000, sigma=0.3, high=14000),
-                    output=Lengths(median=10, high=30),
+                    output=Lengths(median=1, high=1),
                 ),
             ),
         ),
@@ -140,10 +140,11 @@ SCENARIOS: Mapping[str, Scenario] = {
             replace(
                 CODE,
                 workload=Workload(
-                    clients=112,
+                    clients=116,
                     think_seconds=0.5,
-                    prompt=Lengths(median=7000, sigma=0.2, high=12000),
-                    output=Lengths(median=900, high=1500),
+                    ramp_seconds=15.0,
+                    prompt=Lengths(median=4500, sigma=0.2, high=8000),
+                    output=Lengths(median=1800, low=600, high=3000),
                 ),
             ),
         ),
@@ -154,8 +155,8 @@ SCENARIOS: Mapping[str, Scenario] = {
         ),
         _story(
             "host_starved",
-            "The container's CPU quota is too small for engine and workers: while they are stopped, the cards rest.",
-            replace(CHAT, host=Host(quota_cores=1.0)),
+            "The container may use half a core, which engine and workers use up at once: then they stop, and the cards.",
+            replace(CODE, host=Host(quota_cores=0.5)),
         ),
         _story(
             "buffering_gateway",

@@ -78,9 +78,9 @@ class SimulatedCard:
         self._nvlink = done.nvlink_communication_bytes / seconds
         self._nvlink_bytes += done.nvlink_communication_bytes
         waiting = self._busy - self._computing
-        load = self.clock_ratio * (0.18 * self._computing + 0.1 * waiting + 1.2 * self._tensor + 0.55 * self._dram)
+        load = self.clock_ratio * (0.18 * self._computing + 0.1 * waiting + 1.6 * self._tensor + 0.55 * self._dram)
         capped = load > _CAPPED_LOAD
-        drawn = min(1.0, load * (1.0 if capped else jitter))
+        drawn = 1.0 if capped else load * min(1.0, jitter)
         self._watts = self._idle_watts + (self._gpu.tdp_watts - self._idle_watts) * drawn
         aim = self._ambient_celsius + 45.0 * self._watts / self._gpu.tdp_watts
         self._reasons = (ThrottleReason.SW_POWER_CAP,) if capped else ()

@@ -12,7 +12,7 @@ from pinchpoint.simulator.world import Probes
 from pinchpoint.snapshot import Placement, ProbeOutcome, ProbeReading
 
 TARGET, HOSTED = "gateway", "hosted"
-FIRST_TOKEN_TIMEOUT_SECONDS = 30.0
+_FIRST, _LAST = (ProbeOutcome.FIRST_TOKEN_TIMEOUT, 30.0), (ProbeOutcome.OVERALL_TIMEOUT, 60.0)
 _CONNECT_SECONDS, _SEND_SECONDS = 0.0006, 0.0002
 _OPENED = {"connect": _CONNECT_SECONDS}
 
@@ -25,7 +25,7 @@ class SimulatedProber:
         every = probes.every_seconds
         self.next_at = random.uniform(0.2, 0.9) * every if every > 0 else float("inf")
         self._made = 0
-        self._open: list[Sent] = []
+        self._sent: list[Sent] = []
         self._ended: list[ProbeReading] = []
 
     def request(self) -> Request:
@@ -47,25 +47,25 @@ class SimulatedProber:
         if sent.refused:
             self._ended.append(_reading(sent, ProbeOutcome.CONNECT_REFUSED, duration_seconds=_CONNECT_SECONDS))
         else:
-            self._open.append(sent)
+            self._sent.append(sent)
 
     def cut_off(self, now: float, dead: Collection[int]) -> Iterator[Sent]:
-        """Ends those whose first token has not come in time, and those whose server has ended: each is to abort."""
-        for sent in [sent for sent in self._open if sent.finished_at is None]:
-            silent, lasted = sent.ttft_seconds is None, now - sent.sent_at
+        """Ends those whose first or last token took too long, and those whose server has ended: they are to abort."""
+        for sent in [sent for sent in self._sent if sent.finished_at is None]:
+            lasted, silent = now - sent.sent_at, sent.ttft_seconds is None
+            outcome, limit = _FIRST if silent else _LAST
             if sent.replica in dead:
-                self._ended.append(_cut_off(sent, ProbeOutcome.RESET, lasted, silent=silent))
-            elif silent and lasted > FIRST_TOKEN_TIMEOUT_SECONDS:
-                reason = ProbeOutcome.FIRST_TOKEN_TIMEOUT
-                self._ended.append(_cut_off(sent, reason, FIRST_TOKEN_TIMEOUT_SECONDS, silent=silent))
-            else:
-                continue
-            self._open.remove(sent)
-            yield sent
+                outcome, limit = ProbeOutcome.RESET, lasted
+            if lasted >= limit:
+                self._sent.remove(sent)
+                phase = "first_token" if silent else "generation"
+                cut = _reading(sent, outcome, duration_seconds=limit, phases=_OPENED, unfinished_phase=phase)
+                self._ended.append(cut)
+                yield sent
 
     def readings(self, now: float) -> tuple[ProbeReading, ...]:
         """Every probe that has ended by ``now``, in order of their start."""
-        answered = [sent for sent in self._open if sent.finished_at is not None and sent.finished_at <= now]
+        answered = [sent for sent in self._sent if sent.finished_at is not None and sent.finished_at <= now]
         ended = [reading for reading in self._ended if reading.at + (reading.duration_seconds or 0.0) <= now]
         return tuple(sorted([*map(_answered, answered), *ended], key=lambda reading: reading.at))
 
@@ -104,11 +104,6 @@ def _answered(sent: Sent) -> ProbeReading:
         phases={**_OPENED, "send": _SEND_SECONDS, "first_token": ttft, "generation": generation},
         completion_tokens=sent.request.output_tokens,
     )
-
-
-def _cut_off(sent: Sent, outcome: ProbeOutcome, lasted: float, *, silent: bool) -> ProbeReading:
-    phase = "first_token" if silent else "generation"
-    return _reading(sent, outcome, duration_seconds=lasted, phases=_OPENED, unfinished_phase=phase)
 
 
 def _reading(sent: Sent, outcome: ProbeOutcome, **measured: Any) -> ProbeReading:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from pinchpoint.simulator import SimulatedMachine, render
+from pinchpoint.simulator import play, render, world_of
 
-REAL = Path(__file__).parents[1] / "data" / "vllm-real" / "c-moderate" / "020.prom"
+REAL = Path(__file__).parents[2] / "data" / "vllm-real" / "c-moderate" / "020.prom"
 SIZES = ("prompt_tokens", "generation_tokens", "max_num_generation_tokens", "params_max_tokens", "kv_computed_tokens")
 
 
@@ -21,9 +21,8 @@ def samples(text):
 
 @pytest.fixture(scope="module")
 def busy():
-    machine = SimulatedMachine(1, "memory_wall")
-    machine.advance_to(40)
-    return machine.engines[machine.scenario.engine]
+    (engine,) = play(world_of("memory_wall", seed=1), 40).engines
+    return engine
 
 
 def value(text, name, **labels):
@@ -47,11 +46,11 @@ def vllm_shape(text):
 
 
 def test_every_family_label_and_bucket_is_that_of_a_real_server(busy):
-    assert vllm_shape(render(busy)) == vllm_shape(REAL.read_text())
+    assert vllm_shape(render([busy])) == vllm_shape(REAL.read_text())
 
 
 def test_gauges_and_counters_say_what_the_engine_did(busy):
-    text = render(busy)
+    text = render([busy])
     assert value(text, "vllm:num_requests_running") == busy.running
     assert value(text, "vllm:num_requests_waiting_by_reason", reason="capacity") == busy.waiting > 0
     assert value(text, "vllm:num_requests_waiting_by_reason", reason="deferred") == 0
@@ -62,11 +61,11 @@ def test_gauges_and_counters_say_what_the_engine_did(busy):
 
 def test_kv_usage_is_one_minus_free_over_all_but_the_null_block(busy):
     pool = busy.batcher.pool
-    assert value(render(busy), "vllm:kv_cache_usage_perc") == pytest.approx(1 - pool.free / (pool.total - 1))
+    assert value(render([busy]), "vllm:kv_cache_usage_perc") == pytest.approx(1 - pool.free / (pool.total - 1))
 
 
 def test_prompt_tokens_are_the_sum_of_their_sources(busy):
-    text = render(busy)
+    text = render([busy])
     sources = ("local_compute", "local_cache_hit", "external_kv_transfer")
     by_source = [value(text, "vllm:prompt_tokens_by_source_total", source=source) for source in sources]
     assert sum(by_source) == value(text, "vllm:prompt_tokens_total")
@@ -74,7 +73,7 @@ def test_prompt_tokens_are_the_sum_of_their_sources(busy):
 
 
 def test_histograms_are_cumulative_and_complete(busy):
-    for family in text_string_to_metric_families(render(busy)):
+    for family in text_string_to_metric_families(render([busy])):
         if family.type == "histogram":
             buckets = [s.value for s in family.samples if s.name.endswith("_bucket")]
             count = next(s.value for s in family.samples if s.name.endswith("_count"))
@@ -83,8 +82,20 @@ def test_histograms_are_cumulative_and_complete(busy):
 
 
 def test_capacity_and_start_time_are_told(busy):
-    text = render(busy, unix_epoch=1.8e9)
+    text = render([busy], unix_epoch=1.8e9)
     info = next(f for f in text_string_to_metric_families(text) if f.name == "vllm:cache_config_info").samples[0].labels
     assert int(info["kv_cache_size_tokens"]) == int(info["num_gpu_blocks"]) * int(info["block_size"])
     assert value(text, "process_start_time_seconds") == 1.8e9
     assert value(text, "vllm:num_preemptions_created") == 1.8e9
+
+
+def test_cores_of_one_server_differ_by_the_label_engine_and_share_their_process():
+    service = play(world_of("uneven_replicas", seed=1), 30)
+    text = render(service.engines)
+    for core, engine in enumerate(service.engines):
+        assert value(text, "vllm:num_requests_running", engine=str(core)) == engine.running
+        assert value(text, "vllm:generation_tokens_total", engine=str(core)) == engine.ledger.generation_tokens
+        assert value(text, "vllm:time_to_first_token_seconds_count", engine=str(core)) == engine.ledger.ttft.count
+    assert value(text, "process_start_time_seconds") == 0.0
+    names = [line.split(" ")[2] for line in text.splitlines() if line.startswith("# TYPE")]
+    assert len(names) == len(set(names))

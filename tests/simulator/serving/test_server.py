@@ -7,23 +7,27 @@ import time
 import aiohttp
 import pytest
 
-from pinchpoint.simulator import EngineServer, SimulatedEngine
-from tests.simulator.engine.small import small_spec, until
+from pinchpoint.simulator import EngineServer, Service, Workload
+from pinchpoint.simulator.world import Gateway, Leak, Stall
+from tests.simulator.engine.small import until
+from tests.simulator.node.worlds import small_world
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 HELLO = {"model": MODEL, "messages": [{"role": "user", "content": "hello there"}], "max_tokens": 12}
 
 
 class Served:
-    """An engine behind a server, its time running ``speed`` times as fast as ours."""
+    """A service that nobody else asks behind a server, its time running ``speed`` times as fast as ours."""
 
-    def __init__(self, speed=20.0, api_key="", **changes):
-        self.engine = SimulatedEngine(small_spec(**changes), 1)
-        self.server = EngineServer(self.engine, self.advance, unix_epoch=1.8e9, api_key=api_key)
+    def __init__(self, speed=20.0, api_key="", max_num_seqs=256, **around):
+        engine = {"max_model_len": 1024, "max_num_seqs": max_num_seqs}
+        self.service = Service(small_world(engine=engine, workload=Workload(), **around))
+        (self.engine,) = self.service.engines
+        self.server = EngineServer(self.service, self.advance, unix_epoch=1.8e9, api_key=api_key)
         self.speed = speed
 
     def advance(self):
-        self.engine.run_until((time.monotonic() - self.began) * self.speed)
+        self.service.advance_to((time.monotonic() - self.began) * self.speed)
 
     async def pace(self):
         while True:
@@ -109,7 +113,7 @@ async def test_a_client_that_hangs_up_frees_its_blocks():
     async with Served(speed=1.0) as served:
         response = await served.http.post("/v1/chat/completions", json={**HELLO, "max_tokens": 900, "stream": True})
         await response.content.readline()
-        assert served.engine.running == 1
+        await until(lambda: served.engine.running == 1)
         response.close()
         await until(lambda: served.engine.running == 0)
         assert served.engine.batcher.pool.usage_ratio == 0.0
@@ -181,3 +185,51 @@ async def test_metrics_health_version_and_models_answer():
         async with served.http.get("/v1/models") as response:
             card = (await response.json())["data"][0]
             assert (card["id"], card["max_model_len"]) == (MODEL, 1024)
+
+
+async def stream(served, **more):
+    """When the chunks of a stream arrived, and the whole time, in simulated seconds."""
+    began = time.monotonic()
+    async with served.http.post("/v1/chat/completions", json={**HELLO, "stream": True, **more}) as response:
+        arrivals = [time.monotonic() async for line in response.content if line.startswith(b"data: {")]
+    return [(arrival - began) * served.speed for arrival in arrivals]
+
+
+async def test_a_gateway_delays_the_chat_and_not_the_metrics():
+    async with Served(speed=1.0, gateway=Gateway(delay_seconds=0.4, jitter_seconds=0.0)) as served:
+        first, *_ = await stream(served)
+        began = time.monotonic()
+        async with served.http.get("/metrics") as response:
+            assert response.status == 200
+        assert time.monotonic() - began < 0.2
+        ledger = served.engine.ledger
+    assert 0.4 < first < 0.7
+    assert ledger.ttft.sum < 0.2
+
+
+async def test_a_gateway_that_buffers_gives_all_chunks_at_once():
+    async with Served(speed=1.0, gateway=Gateway(buffers=True)) as served:
+        first, *_, last = await stream(served, max_tokens=60)
+        took = served.engine.ledger.e2e.sum
+    assert last - first < 0.1 < took
+    assert first > 0.9 * took
+
+
+async def test_what_is_asked_of_a_stalled_engine_waits():
+    async with Served(faults=(Stall(replica=0, at=0.0),)) as served:
+        call = asyncio.create_task(served.chat())
+        await until(lambda: served.service.now > 5.0)
+        assert not call.done()
+        call.cancel()
+        async with served.http.get("/health") as response:
+            assert response.status == 200
+
+
+async def test_a_server_whose_engine_ends_resets_its_connections():
+    async with Served(speed=5.0, faults=(Leak(gpu="0", bytes_per_second=3e9),)) as served:
+        with pytest.raises(aiohttp.ClientError):
+            await served.chat(max_tokens=900, ignore_eos=True)
+        assert served.service.dead == {0}
+        for path in ("/metrics", "/health", "/v1/models"):
+            with pytest.raises(aiohttp.ClientConnectionError):
+                await served.http.get(path)
