@@ -4,9 +4,10 @@ import pytest
 
 from pinchpoint.capacity import Scaling, judge_scaling
 from pinchpoint.diagnosis import Advice, Bottleneck, Diagnosis
+from pinchpoint.diagnosis.verdict import Objective
 
 HELP = {Bottleneck.KV_CAPACITY, Bottleneck.COMPUTE, Bottleneck.MEMORY_BANDWIDTH}
-DO_NOT = {Bottleneck.IDLE, Bottleneck.HEALTHY, Bottleneck.SLEEPING, Bottleneck.NETWORK, Bottleneck.IMBALANCE}
+DO_NOT = {Bottleneck.IDLE, Bottleneck.HEALTHY, Bottleneck.SLEEPING}
 
 
 def scaling(bottleneck: Bottleneck, *levers: str, **signals: float) -> Scaling:
@@ -18,6 +19,7 @@ def scaling(bottleneck: Bottleneck, *levers: str, **signals: float) -> Scaling:
             why="",
             confidence_ratio=1.0,
             signals=signals,
+            ttft=Objective(slo_seconds=2.0),
             advice=tuple(Advice(action=lever, text="") for lever in levers),
         )
     )
@@ -31,17 +33,14 @@ def test_each_class_says_whether_more_gpus_help(bottleneck: Bottleneck) -> None:
     assert told.reason
 
 
-def test_a_host_that_is_used_up_is_no_better_off_with_a_replica_more() -> None:
+def test_a_quota_that_is_used_up_bears_no_replica_more() -> None:
     assert scaling(Bottleneck.HOST_CPU, host_cpu_throttled_ratio=0.3).more_gpus_help is False
-    assert scaling(Bottleneck.HOST_CPU, host_cpu_pressure_ratio=0.4).more_gpus_help is False
-    assert (
-        scaling(Bottleneck.HOST_CPU, host_cpu_throttled_ratio=0.0, host_cpu_pressure_ratio=0.0).more_gpus_help is None
-    )
+    assert scaling(Bottleneck.HOST_CPU, host_cpu_throttled_ratio=0.0).more_gpus_help is None
 
 
-def test_an_uneven_load_that_may_not_fit_is_levelled_first() -> None:
-    assert scaling(Bottleneck.IMBALANCE, replicas_queued=1.0, replicas_with_room=3.0).more_gpus_help is False
-    assert scaling(Bottleneck.IMBALANCE, replicas_queued=3.0, replicas_with_room=1.0).more_gpus_help is None
+def test_no_engine_is_quick_enough_where_the_way_alone_takes_longer_than_was_promised() -> None:
+    assert scaling(Bottleneck.NETWORK, network_ttft_seconds=2.5).more_gpus_help is False
+    assert scaling(Bottleneck.NETWORK, network_ttft_seconds=0.5).more_gpus_help is None
 
 
 def test_the_shape_is_a_replica_where_requests_queue_and_more_ranks_where_one_prompt_is_too_slow() -> None:

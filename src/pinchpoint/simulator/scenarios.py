@@ -155,7 +155,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         ),
         _story(
             "host_starved",
-            "The container may use half a core, which engine and workers use up at once: then they stop, and the cards.",
+            "The container may use half a core, which engine and workers use up at once: then all stop, and the cards.",
             replace(CODE, host=Host(quota_cores=0.5)),
         ),
         _story(
