@@ -24,6 +24,7 @@ from tests.diagnosis.case import Case, load
 
 THRESHOLDS = Thresholds()
 HOLD, FAST_HOLD = THRESHOLDS.hold_seconds, THRESHOLDS.fast_hold_seconds
+RECOVERY = THRESHOLDS.recovery_hold_seconds
 FAST = {Bottleneck.NO_DATA, Bottleneck.HARDWARE, Bottleneck.STALLED, Bottleneck.SLEEPING}
 SOON_LEFT = {Bottleneck.UNKNOWN, Bottleneck.NO_DATA}
 classes = st.sampled_from(list(Bottleneck))
@@ -76,7 +77,7 @@ class Shown(RuleBasedStateMachine):
         """Shown within its hold, and a tick."""
         begun = self.at + later
         self._tick(bottleneck, later)
-        while self.at < begun + HOLD:
+        while self.at < begun + (RECOVERY if bottleneck is Bottleneck.HEALTHY else HOLD):
             self._tick(bottleneck, later)
         assert self.settled.diagnosis.bottleneck is bottleneck
         assert self.settled.candidate is None

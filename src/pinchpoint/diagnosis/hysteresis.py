@@ -7,6 +7,18 @@ from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis, Settled, Shown
 
 _FAST = frozenset({Bottleneck.NO_DATA, Bottleneck.HARDWARE, Bottleneck.STALLED, Bottleneck.SLEEPING})
+_PINCHES = frozenset(
+    {
+        Bottleneck.KV_CAPACITY,
+        Bottleneck.COMPUTE,
+        Bottleneck.MEMORY_BANDWIDTH,
+        Bottleneck.SCHEDULER,
+        Bottleneck.HOST_CPU,
+        Bottleneck.INTERCONNECT,
+        Bottleneck.NETWORK,
+        Bottleneck.IMBALANCE,
+    }
+)
 # A held class that was not seen for this many holds gives way to whatever is seen, even if that keeps changing.
 _PATIENCE = 3
 
@@ -92,6 +104,8 @@ def tally(
 
 
 def _hold(held: Bottleneck, seen: Bottleneck, thresholds: Thresholds) -> float:
-    """Hard facts are shown soon, and an unknown gives way soon; everything else has to last."""
+    """Hard facts are shown soon, and an unknown gives way soon; everything else has to last, a recovery longest."""
+    if seen is Bottleneck.HEALTHY and held in _PINCHES:
+        return max(thresholds.hold_seconds, thresholds.recovery_hold_seconds)
     fast = seen in _FAST or held in (Bottleneck.UNKNOWN, Bottleneck.NO_DATA)
     return thresholds.fast_hold_seconds if fast else thresholds.hold_seconds

@@ -81,7 +81,7 @@ def spread_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Spre
         spread_share=_share(hot, free, limit, thresholds),
         running_spread_ratio=ratio(max(replica.running for replica in replicas), average),
         kv_cache_usage_spread_ratio=max(usage) - min(usage) if len(usage) > 1 else None,
-        spread_demand_ratio=_demand(hot, free, replicas, slo) if free else None,
+        spread_demand_ratio=_demand(hot, free, replicas, slo, thresholds) if free else None,
         spread_work_ratio=_work(hot, free),
         overloaded=max(hot, key=lambda replica: replica.running + replica.waiting).name if hot else "",
         freest=min(free, key=lambda replica: replica.running).name if free else "",
@@ -163,7 +163,9 @@ def _share(
     return mean([float(uneven(at)) for at in loads[0]])
 
 
-def _demand(hot: Sequence[_Replica], free: Sequence[_Replica], every: Sequence[_Replica], slo: Slo) -> float:
+def _demand(
+    hot: Sequence[_Replica], free: Sequence[_Replica], every: Sequence[_Replica], slo: Slo, thresholds: Thresholds
+) -> float:
     """What an even spread asks of a replica over what one bears, by whatever the overloaded ones suffer from."""
     even = sum(replica.running + replica.waiting for replica in every) / len(every)
     running = sum(replica.running for replica in hot) / len(hot)
@@ -172,8 +174,10 @@ def _demand(hot: Sequence[_Replica], free: Sequence[_Replica], every: Sequence[_
         asked.append(_queueing(hot, every, even, running))
     elif any(replica.ttft_late for replica in hot):  # long prompts in each other's way
         asked.append(even / running / _LATE_LOAD if running else 0.0)
-    if any(replica.slow for replica in hot):
-        asked.append(max(_pace_at(even, replica, free) for replica in hot if replica.slow) / slo.tpot_seconds)
+    # The pace of one whose cache overflows is that of computing everything twice; it says nothing of half the load.
+    slow = [replica for replica in hot if replica.slow and (replica.kv or 0.0) < thresholds.kv_full_ratio]
+    if slow:
+        asked.append(max(_pace_at(even, replica, free) for replica in slow) / slo.tpot_seconds)
     return max(asked)
 
 

@@ -18,7 +18,9 @@ WARM_UP_SECONDS, SECONDS = 30.0, 120.0
 class Outcome:
     """Of one window, all as the clients measured it.
 
-    ``goodput`` is requests a second that ended in the window with TTFT and mean TPOT within the objectives.
+    ``goodput`` is requests a second that ended in the window with TTFT and mean TPOT within the objectives. Clients that
+    wait for an answer before they ask again are asked more by a quicker engine, which is no promise kept: of those it is
+    their share of the requests.
     ``in_slo_share`` is theirs of all whose fate was sealed in it: answered, or open and late beyond repair; 1 when
     nobody asked. Latencies of what is still open are those so far. TTFT is of the p95 and the median, TPOT the mean.
     """
@@ -53,11 +55,12 @@ def outcome(service: Service, seconds: float) -> Outcome:
     found = [_fate(sent, slo, now - seconds, now) for sent in service.sent]
     fates = [fate for fate in found if fate is not None]
     good = sum(fate.in_slo for fate in fates)
+    share = good / len(fates) if fates else 1.0
     tpots = [fate.tpot_seconds for fate in fates if fate.tpot_seconds is not None]
     ttfts = [fate.ttft_seconds for fate in fates]
     return Outcome(
-        goodput=good / seconds,
-        in_slo_share=good / len(fates) if fates else 1.0,
+        goodput=share if service.world.workload.clients else good / seconds,
+        in_slo_share=share,
         asked=len(service.sent),
         ttft_p95_seconds=_p95(ttfts),
         ttft_median_seconds=median(ttfts) if ttfts else 0.0,

@@ -18,6 +18,7 @@ from pinchpoint.simulator.world import Fault, Gateway, Leak, LostCard, Probes, R
 from pinchpoint.snapshot import Slo, ThrottleReason
 
 _TTFT_OBJECTIVES = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
+_SHORTEST_TTFT_SECONDS = 0.25  # nobody promises less
 _TPOT_OBJECTIVES = (0.02, 0.025, 0.03, 0.04, 0.05, 0.075, 0.1)
 
 
@@ -111,6 +112,8 @@ def compute(random: Random) -> World:
     if random.random() < 0.25:  # a single prompt takes longer than was promised
         alone = expected(world).ttft_seconds
         slo = replace(world.slo, ttft_seconds=round(alone * random.uniform(0.5, 1.2), 2))
+        if slo.ttft_seconds < _SHORTEST_TTFT_SECONDS:
+            raise UnfitError
         if slo.ttft_seconds < _TTFT_OBJECTIVES[0] / 2:
             raise UnfitError
         return lightly(replace(world, slo=slo), random, 0.1, 0.3)
