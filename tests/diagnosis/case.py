@@ -4,6 +4,8 @@ A series is ``VALUE[+STEP][xTIMES] …``, one value a scrape, the last one repea
 fact. Of a GPU, ``processes.4711`` is the memory of process 4711.
 What ends in ``_total`` is a counter: its values are increments. A histogram's value is ``SECONDS*OBSERVATIONS``.
 A fact ``model_config`` may be the name of a published one.
+``host`` is of the node; its ``engines.chat.NAME`` is of the engine's own processes. ``links`` are pairs, ``0-1: SYS``,
+or ``0-1: [PIX, chipset_not_supported]`` with what stands against peer-to-peer. Of a GPU, ``nvlink_up.0`` is a link.
 A probe of ``targets`` takes ``duration_seconds`` from each of ``at`` on; in its series of TTFTs ``timeout`` is one that
 got none, and any other outcome stands for itself.
 """
@@ -21,11 +23,15 @@ from pinchpoint.physics import CONFIGS
 from pinchpoint.snapshot import (
     Absence,
     EngineFacts,
+    EngineHost,
     EngineReading,
     GpuProcess,
     GpuReading,
     GpuState,
     Histogram,
+    HostReading,
+    NvLink,
+    PeerLink,
     Placement,
     ProbeOutcome,
     ProbeReading,
@@ -109,6 +115,9 @@ def load(path: Path) -> Case:
             "probe_outcome",
             "targets",
             "absent_because",
+            "host",
+            "links",
+            "url",
         }
     ), wrong
     return Case(
@@ -130,6 +139,8 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
     steps, seconds, restart = raw.get("steps", 30), raw.get("step_seconds", 1.0), raw.get("restart_at", 10**9)
     replicas = {name: _columns(series, steps, restart) for name, series in raw.get("replicas", {}).items()}
     gpus = {name: _columns(series, steps, 10**9) for name, series in raw.get("gpus", {}).items()}
+    host = _columns(raw.get("host", {}), steps, 10**9)
+    links = tuple(_link(pair, how) for pair, how in raw.get("links", {}).items())
     took = raw.get("probe_seconds", 0.0)
     targets = [_target(name, target) for name, target in raw.get("targets", {}).items()]
     present = _series(raw.get("present", "1"), steps)
@@ -142,6 +153,7 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
             facts=_facts(raw.get("facts", {})),
             slo=Slo(**raw.get("slo", {})),
             gpus=tuple(raw.get("gpus_of_engine", ())),
+            url=raw.get("url", ""),
             epoch=str(step >= restart),
         )
         others = (EngineReading(engine="other", at=at, replicas=()),) if raw.get("other") else ()
@@ -151,12 +163,29 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
             engines=(engine, *others) if present[step] else others,
             absences=() if present[step] else (absence,),
             gpus=tuple(_gpu(name, columns, step, at) for name, columns in gpus.items()),
+            host=_host(host, step, at) if host else None,
+            links=links,
             probes=(
                 *[_probe(began, took, raw) for began in raw.get("probes_at", ()) if began + took <= at][-1:],
                 *(ended[-1] for target in targets if (ended := _ended(target, at))),
             ),
             comparisons=compared((_ended(target, at) for target in targets), at),
         )
+
+
+def _host(columns: dict[str, list[Any]], step: int, at: float) -> HostReading:
+    fields = _nested(columns, step)
+    engines: dict[str, dict[str, float]] = {}
+    for name, value in fields.pop("engines", {}).items():
+        engine, _, field_name = name.partition(".")
+        engines.setdefault(engine, {})[field_name] = value
+    return HostReading(at=at, **fields, engines={name: EngineHost(**said) for name, said in engines.items()})
+
+
+def _link(pair: str, how: str | list[str]) -> PeerLink:
+    gpu, _, peer = pair.partition("-")
+    label, *p2p = [how] if isinstance(how, str) else how
+    return PeerLink(gpu, peer, label, *p2p)
 
 
 def _facts(raw: dict[str, Any]) -> EngineFacts:
@@ -278,6 +307,8 @@ def _gpu(name: str, columns: dict[str, list[Any]], step: int, at: float) -> GpuR
     fields["processes"] = tuple(
         GpuProcess(pid=int(pid), kind="compute", memory_bytes=size) for pid, size in memory.items()
     )
+    ups = fields.pop("nvlink_up", {})
+    fields["nvlinks"] = tuple(NvLink(link=link, up=bool(up)) for link, up in ups.items())
     if fields.pop("up", 1.0) == 0:
         return GpuReading(gpu=name, uuid=f"GPU-{name}", at=at, up=False, state=GpuState.LOST)
     return GpuReading(gpu=name, uuid=f"GPU-{name}", at=at, **fields)

@@ -1,7 +1,7 @@
 """Whether the host feeds the GPUs: CPU quota, pressure, cores, and the time that steps and requests spend on it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from pinchpoint.diagnosis.devices import Devices
@@ -30,6 +30,7 @@ class HostLoad:
     host_engine_cpu_cores: float | None = None
     host_cpu_cores_needed: float | None = None  # at least: one a rank, one an engine core, one a front end
     host_gap_ratio: float | None = None
+    host_prompt_share: float | None = None  # of the mean TTFT: the same, of the steps that a prompt needs
     host_admission_seconds: float | None = None
 
 
@@ -45,21 +46,24 @@ def host_of(
 
     Where processes are known, quota and pressure are those of the engine's own: another tenant's are not its trouble.
     """
-    gap, admission = _gap(load, roofline, gpus), _admission(load, latency)
-    needed = _cores_needed(current)
+    gap = _gap(current, load, roofline, gpus)
+    always = HostLoad(
+        host_gap_ratio=gap,
+        host_prompt_share=_prompt_share(gap, current, load, latency, roofline),
+        host_admission_seconds=_admission(load, latency),
+        host_cpu_cores_needed=_cores_needed(current),
+    )
     if not _is_here(current):
-        return HostLoad(host_gap_ratio=gap, host_admission_seconds=admission, host_cpu_cores_needed=needed)
+        return always
     readings = list({s.host.at: s.host for s in snapshots if s.host is not None}.values())
     own = [_own(reading, current.engine) for reading in readings]
-    return HostLoad(
+    return replace(
+        always,
         host_cpu_utilization_ratio=mean([reading.cpu_utilization_ratio for reading in readings]),
         host_cpu_throttled_ratio=mean([each.cpu_throttled_ratio for each in own]),
         host_cpu_pressure_ratio=mean([each.cpu_pressure_ratio for each in own]),
         host_cpu_count=mean([each.cpu_limit_cores for each in own]),
         host_engine_cpu_cores=mean([each.cpu_cores for each in own]),
-        host_cpu_cores_needed=needed,
-        host_gap_ratio=gap,
-        host_admission_seconds=admission,
     )
 
 
@@ -91,17 +95,40 @@ def _cores_needed(reading: EngineReading) -> float:
     return 1.0 + cores + cores * ranks + (1.0 if cores > 1 else 0.0)
 
 
-def _gap(load: Load, roofline: Roofline, gpus: Devices) -> float | None:
+def _gap(current: EngineReading, load: Load, roofline: Roofline, gpus: Devices) -> float | None:
     """1 less the GPU's busy seconds per step over a step's seconds, both while requests run.
 
     Utilisation is a share of all time, and so are steps per second: how long there was nothing to do cancels out. Of
-    several replicas, the means of both.
+    several replicas, the means of both. Stages of a pipeline rest while they wait for each other: of them nothing is
+    said.
     """
+    if (current.facts.pipeline_parallel_size or 1) > 1:
+        return None
     per_second, step, busy = load.steps_per_second, roofline.step_seconds, gpus.gpu_utilization_ratio
     replicas = load.replicas_seen or 1.0
     if not per_second or not step or busy is None:
         return None
     return known(min(1.0, max(0.0, 1.0 - busy / (per_second / replicas * step))))
+
+
+def _prompt_share(
+    gap: float | None, current: EngineReading, load: Load, latency: Latency, roofline: Roofline
+) -> float | None:
+    """Of a new request's steps: half of one that is under way, one of its own per token budget of its prompt, and more
+    where others' prompts come first. In each the host takes what it takes of a mean step.
+
+    How many steps a TTFT holds follows from how long they are: with so many tokens at most in proportion.
+    """
+    ttft, step, tokens = latency.ttft_mean_seconds, roofline.step_seconds, load.step_tokens
+    prompt = ratio(load.prompt_tokens_per_second, load.requests_started_per_second)
+    if gap is None or step is None or prompt is None:
+        return None
+    chunk = min(prompt, current.facts.max_num_batched_tokens or prompt)
+    chunks = ratio(prompt, chunk) or 1.0
+    longer = max(1.0, ratio(chunk, tokens) or 1.0)
+    steps = max(0.5 + chunks, (ratio(ttft, step) or 0.0) / longer)
+    share = ratio(gap * step * steps, ttft)
+    return None if share is None else min(1.0, share)
 
 
 def _admission(load: Load, latency: Latency) -> float | None:

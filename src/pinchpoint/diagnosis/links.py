@@ -1,9 +1,10 @@
 """How the cards of a tensor-parallel engine reach each other, and what that costs a step."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
+from pinchpoint.diagnosis.devices import Devices
 from pinchpoint.diagnosis.latency import Latency
 from pinchpoint.diagnosis.load import Load
 from pinchpoint.diagnosis.rates import known, mean, ratio, total
@@ -13,23 +14,25 @@ from pinchpoint.physics import Link, communication_seconds, link_peak
 from pinchpoint.snapshot import EngineReading, GpuReading, PeerLink, Snapshot
 
 _P2P = ("", "ok")
+_PCIE, _THROUGH_HOST = ("PIX", "PXB", "PHB"), "NODE"
+_FAR = (*_PCIE, _THROUGH_HOST, "SYS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
     """Of the engine's own pairs of GPUs; ``None`` is unknown, or the engine has one GPU a replica.
 
-    ``communication_share`` reckons with the efficiency that links reach in practice; it is the part of an observed step
-    that a link without any delay would save.
+    Shares reckon with the efficiency that links reach in practice; each is the part that a link without any delay would
+    save, of a mean step and of the prefill of a mean prompt.
     """
 
     tensor_parallel_size: float | None = None
     link_worst: str = ""  # its label
-    link_worst_bytes_per_second: float | None = None  # the slowest pair, published
+    link_worst_bytes_per_second: float | None = None  # the slowest pair, published, as far as its PCIe link has trained
     link_without_p2p: float | None = None  # pairs that go through the host
     communication_step_seconds: float | None = None  # what the all-reduces of a mean step take over that link at peak
     communication_share: float | None = None  # of an observed step
-    communication_prompt_share: float | None = None  # the same of a mean prompt's prefill, where that is measured
+    communication_prompt_share: float | None = None  # of an observed prefill
     pcie_bytes_per_second: float | None = None  # the busiest GPU, both directions
 
 
@@ -40,6 +43,7 @@ def links_of(
     load: Load,
     latency: Latency,
     roofline: Roofline,
+    devices: Devices,
     thresholds: Thresholds,
 ) -> Links:
     """Pairs within each replica: those of different replicas have nothing to say to each other."""
@@ -48,31 +52,30 @@ def links_of(
         return Links(tensor_parallel_size=None if size is None else float(size))
     own = {frozenset(pair) for group in _groups(current, size) for pair in combinations(group, 2)}
     links = [link for link in snapshots[-1].links if frozenset((link.gpu, link.peer)) in own]
-    worst, peak = _worst(links, machine)
-    seconds = None
-    if machine is not None and peak is not None and load.step_tokens is not None:
-        seconds = known(communication_seconds(machine.shape, load.step_tokens, size, peak))
-    usual = None if seconds is None else seconds / thresholds.link_reached_ratio
+    label, peak = _worst(links, machine, devices.gpu_pcie_link_ratio)
+
+    def seconds(tokens: float | None) -> float | None:
+        if machine is None or peak is None or tokens is None:
+            return None
+        return known(communication_seconds(machine.shape, tokens, size, peak))
+
+    step = seconds(load.step_tokens)
+    prompt = seconds(ratio(load.prompt_tokens_per_second, load.requests_started_per_second))
+    reached = thresholds.link_reached_ratio
     return Links(
         tensor_parallel_size=float(size),
-        link_worst=worst,
+        link_worst=label,
         link_worst_bytes_per_second=peak.bytes_per_second if peak else None,
-        link_without_p2p=float(sum(link.p2p not in _P2P for link in links)) if links else None,
-        communication_step_seconds=seconds,
-        communication_share=ratio(usual, roofline.step_seconds),
-        communication_prompt_share=_of_a_prompt(machine, peak, load, latency, size, thresholds),
+        link_without_p2p=float(sum(not _reaches(link) for link in links)) if links else None,
+        communication_step_seconds=step,
+        communication_share=_share(step, roofline.step_seconds, reached),
+        communication_prompt_share=_share(prompt, latency.prefill_mean_seconds, reached),
         pcie_bytes_per_second=_traffic(snapshots, current.gpus),
     )
 
 
-def _of_a_prompt(
-    machine: Machine | None, peak: Link | None, load: Load, latency: Latency, size: int, thresholds: Thresholds
-) -> float | None:
-    tokens = ratio(load.prompt_tokens_per_second, load.requests_started_per_second)
-    if machine is None or peak is None or not tokens:
-        return None
-    seconds = communication_seconds(machine.shape, tokens, size, peak) / thresholds.link_reached_ratio
-    return ratio(seconds, latency.prefill_mean_seconds)
+def _share(at_peak: float | None, observed: float | None, reached: float) -> float | None:
+    return None if at_peak is None else ratio(at_peak / reached, observed)
 
 
 def _groups(current: EngineReading, size: int) -> Iterable[Sequence[str]]:
@@ -83,15 +86,35 @@ def _groups(current: EngineReading, size: int) -> Iterable[Sequence[str]]:
     return [current.gpus[first : first + size] for first in range(0, len(current.gpus), size)]
 
 
-def _worst(links: Iterable[PeerLink], machine: Machine | None) -> tuple[str, Link | None]:
-    """The label and the peak of the slowest pair, as far as its card's peaks are known."""
+def _worst(links: Iterable[PeerLink], machine: Machine | None, trained: float | None) -> tuple[str, Link | None]:
+    """The label and the peak of the slowest pair; without a known card the label alone.
+
+    ``trained`` is what the cards' PCIe links run at, of their best. A pair without peer-to-peer goes through the host,
+    whatever switch it sits on.
+    """
+    ways = {(link.link, link.link if _reaches(link) or link.link not in _PCIE else _THROUGH_HOST) for link in links}
     if machine is None:
-        return "", None
-    peaks = [(peak, label) for label in {each.link for each in links} if (peak := link_peak(label, machine.gpu))]
+        return max((label for label, _ in ways), key=_distance, default=""), None
+    peaks = [(peak, label) for label, way in ways if (peak := link_peak(way, machine.gpu))]
     if not peaks:
         return "", None
     peak, label = min(peaks, key=lambda pair: (pair[0].bytes_per_second, -pair[0].latency_seconds))
+    if trained is not None and 0.0 < trained < 1.0 and not is_nvlink(label):
+        peak = replace(peak, bytes_per_second=peak.bytes_per_second * trained)
     return label, peak
+
+
+def is_nvlink(label: str) -> bool:
+    return label.startswith("NV")
+
+
+def _reaches(link: PeerLink) -> bool:
+    return link.p2p in _P2P
+
+
+def _distance(label: str) -> int:
+    """NVLink is nearest; of words that are not known nothing is said."""
+    return _FAR.index(label) if label in _FAR else -1
 
 
 def _traffic(snapshots: Sequence[Snapshot], gpus: Sequence[str]) -> float | None:

@@ -4,10 +4,11 @@ Two facts make one: whose time a step's is by the roofline of the actual model a
 explains at all. The rest is a host between steps, slow clocks or a slow link.
 """
 
+from pinchpoint.diagnosis.clock import slowdown_of
 from pinchpoint.diagnosis.judgement import duration, fact, gathered, percent, ramp
 from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.signals import Signals
-from pinchpoint.diagnosis.strain import strain_of
+from pinchpoint.diagnosis.strain import Strain, strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Evidence
 
@@ -47,12 +48,26 @@ def paced_by_memory(signals: Signals, thresholds: Thresholds) -> float | None:
     return (1.0 - computes) * ramp(duty, thresholds.bandwidth_begins, thresholds.bandwidth_certain)
 
 
+def explained_at_clock(signals: Signals, thresholds: Thresholds) -> float | None:
+    """What the GPU's own work explains of a step at the clocks that its cards have; ``None`` without a roofline."""
+    explained = signals.roofline.step_explained_ratio
+    return None if explained is None else explained * (1.0 + slowdown_of(signals, thresholds))
+
+
 def decode_is_late(signals: Signals, thresholds: Thresholds) -> float:
     """How surely decode alone, without any prompt between, takes longer than a token may (0..1)."""
     at_peak, objective = signals.roofline.decode_roofline_seconds, signals.slo.tpot_seconds
     if at_peak is None or objective <= 0 or _bound(signals, thresholds) is None:
         return 0.0
     return ramp(at_peak / thresholds.bandwidth_reached_ratio / objective, 0.85, 1.05)
+
+
+def late_anyway(signals: Signals, strain: Strain, thresholds: Thresholds) -> float:
+    """How surely tokens would be late by the GPU's own work too, were there nothing else in a step (0..1).
+
+    Where requests queue, those that run are more than quicker steps would leave, and nothing is said.
+    """
+    return decode_is_late(signals, thresholds) if strain.inter_token and strain.queue < 0.5 else 0.0
 
 
 def late_if_admitted(signals: Signals) -> float:
@@ -89,7 +104,7 @@ def unseen_work(signals: Signals, thresholds: Thresholds) -> float:
 
 def _bound(signals: Signals, thresholds: Thresholds) -> float | None:
     """How surely the GPU's own work paces the steps (0..1): expected of the work, or measured, or their mean."""
-    explained, devices = signals.roofline.step_explained_ratio, signals.devices
+    explained, devices = explained_at_clock(signals, thresholds), signals.devices
     if explained is None or signals.roofline.roofline_compute_share is None:
         return None
     if _possible(signals.roofline.memory_bandwidth_utilization_ratio) is None:

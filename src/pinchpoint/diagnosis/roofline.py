@@ -40,6 +40,7 @@ class Roofline:
     )
     decode_roofline_seconds: float | None = None  # a step of the running requests at peak, without any prompt
     roofline_compute_share: float | None = None  # compute over compute and memory time at peak: which one paces
+    demand_ratio: float | None = None  # requests that came over those that started, where the queue is counted
     running_context_tokens: float | None = None  # of a running request
     prompt_roofline_seconds: float | None = None  # a mean prompt's computation at peak, alone on the engine's cards
     # The time between tokens if all who wait ran too, as if slots and KV cache had no limit: what is gained by them.
@@ -115,7 +116,7 @@ def roofline_of(
         return Roofline()
     step, context = work.step_seconds, work.context_tokens
     if machine is None or not work.steps:
-        return Roofline(step_seconds=step, running_context_tokens=context)
+        return Roofline(step_seconds=step, demand_ratio=work.demand_ratio, running_context_tokens=context)
     grows = _grows(machine, work, thresholds)
     times = [(machine.time(each), share) for each, share in work.steps]
     at_peak = known(sum(share * time.seconds for time, share in times))
@@ -130,6 +131,7 @@ def roofline_of(
         step_explained_ratio=ratio(sum(share * _usual(machine, time, thresholds) for time, share in times), step),
         decode_roofline_seconds=_decode(machine, work),
         roofline_compute_share=_compute_share(machine, times, thresholds),
+        demand_ratio=work.demand_ratio,
         running_context_tokens=context,
         prompt_roofline_seconds=_prompt(machine, work),
         inter_token_if_admitted_seconds=_if_admitted(work, latency, grows),

@@ -6,6 +6,7 @@ A class is the answer to "why is it slow", so without strain there is no questio
 from dataclasses import dataclass
 
 from pinchpoint.diagnosis.judgement import count, duration, fact, gathered, percent, ramp
+from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Evidence, Objective
@@ -19,11 +20,23 @@ class Strain:
     waiting: Evidence | None
     ttft: Evidence | None
     inter_token: Evidence | None
+    nearly: float = 0.0  # how near tokens are to the objective that they meet (0..1)
 
     @property
     def first_token(self) -> float:
         """How much requests suffer before their first token (0..1)."""
         return 1.0 if self.ttft else self.queue
+
+    @property
+    def suffering(self) -> float:
+        """How much requests suffer by anything (0..1); at most 0.35, so that it is no more than told, where their
+        tokens are just on time."""
+        return max(self.first_token, float(self.inter_token is not None), 0.35 * self.nearly)
+
+    @property
+    def first_token_alone(self) -> bool:
+        """Whether first tokens are late, and neither a queue nor the pace of tokens is why."""
+        return self.ttft is not None and self.inter_token is None and self.queue < 0.5
 
     @property
     def any(self) -> bool:
@@ -59,6 +72,7 @@ def _strain(signals: Signals, thresholds: Thresholds) -> Strain:
         waiting=waiting,
         ttft=_missed(signals.ttft, "ttft_judged_seconds", "TTFT"),
         inter_token=_missed(signals.inter_token, "inter_token_mean_seconds", "time between tokens"),
+        nearly=ramp(ratio(signals.inter_token.judged_seconds, signals.slo.tpot_seconds), 0.7, 1.0),
     )
 
 

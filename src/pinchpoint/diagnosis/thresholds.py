@@ -244,7 +244,7 @@ class Thresholds(BaseModel):
     communication_share_begins: float = Field(
         default=0.15, ge=0, le=1, description="Part of a step that all-reduces take; over NVLink 5 to 15 % is common."
     )
-    communication_share_certain: float = Field(default=0.35, gt=0, le=1, description="Same; engineering choice.")
+    communication_share_certain: float = Field(default=0.4, gt=0, le=1, description="Same; engineering choice.")
     link_reached_ratio: float = Field(
         default=0.65, gt=0, le=1, description="Share of a link's published peak that all-reduces of a step reach."
     )
@@ -325,6 +325,12 @@ class Thresholds(BaseModel):
         gt=0,
         le=1,
         description="SM clock over its maximum that still keeps memory busy; below, reading takes longer too.",
+    )
+    throttle_settles_score: float = Field(
+        default=0.75,
+        gt=0,
+        le=1,
+        description="Score from which a throttle settles the matter; below, rivals are weighed.",
     )
     power_limit_lowered_ratio: float = Field(
         default=0.7, gt=0, description="Power limit over the card's published power: below, somebody lowered it far."

@@ -18,8 +18,10 @@ Advice: drain, cool, reset, replace.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pinchpoint.diagnosis.clock import quicker_at_full_clock, slowdown
 from pinchpoint.diagnosis.devices import SERIOUS_XIDS, Card
 from pinchpoint.diagnosis.judgement import Judgement, count, fact, gathered, percent, ramp
+from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
@@ -169,12 +171,13 @@ def _throttle(signals: Signals, thresholds: Thresholds) -> Judgement:
     cause = _cause(held) if faulty else "its power limit"
     late = "and requests are late" if strain.any else "though no request is late yet"
     facts = [_slowness(card, thresholds, cause, faulty=faulty) for card in held]
-    return _hardware(
+    judgement = _hardware(
         max(fault, capped),
         thresholds,
         f"{_gpus([card.gpu for card in held])} {'is' if len(held) == 1 else 'are'} held back by {cause}, {late}",
         (*(facts[0] if facts else ()), *strain.evidence, *(each for more in facts[1:] for each in more)),
     )
+    return replace(judgement, gate=judgement.gate and fault >= thresholds.throttle_settles_score)
 
 
 def _often(card: Card, thresholds: Thresholds) -> float:
@@ -192,17 +195,20 @@ def _shows(card: Card, signals: Signals, thresholds: Thresholds) -> float:
         return 0.8 if unseen and slow and signals.devices.declared else 0.4
     if card.clock_ratio is None:
         return 0.8
-    return 0.4 + 0.6 * ramp(_slowdown(card.clock_ratio, signals, thresholds), 0.05, 0.3)
+    costs = ramp(slowdown(card.clock_ratio, signals, thresholds), 0.05, 0.3)
+    return (0.4 + 0.6 * costs) * (1.0 - 0.35 * _in_vain(card, signals, thresholds))
 
 
-def _slowdown(clock: float, signals: Signals, thresholds: Thresholds) -> float:
-    """How much longer steps take for a slow SM clock. Computing takes as much longer as the clock is slower; reading
-    memory, whose clock is another, only where there are too few loads in flight to fill it."""
-    computing = signals.roofline.roofline_compute_share
-    computing = 1.0 if computing is None else computing
-    clock = max(clock, 0.01)
-    reading = max(0.0, thresholds.clock_fills_memory_ratio / clock - 1.0)
-    return computing * (1.0 / clock - 1.0) + (1.0 - computing) * reading
+def _in_vain(card: Card, signals: Signals, thresholds: Thresholds) -> float:
+    """How surely requests would be late at full clocks too (0..1): their tokens, or those that find no place."""
+    if card.clock_ratio is None:
+        return 0.0
+    quicker = quicker_at_full_clock(card.clock_ratio, signals, thresholds)
+    tokens = ratio(signals.inter_token.judged_seconds, signals.slo.tpot_seconds) or 0.0
+    first = ratio(signals.ttft.judged_seconds, signals.slo.ttft_seconds) or 0.0
+    queues = strain_of(signals, thresholds).queue >= 0.5  # what then waits would not wait at all in quicker steps
+    late = max(tokens, 0.0 if queues else first) / quicker
+    return max(ramp(late, 0.95, 1.3), ramp((signals.roofline.demand_ratio or 0.0) / quicker, 1.0, 1.3))
 
 
 def _capped(card: Card, thresholds: Thresholds) -> float:

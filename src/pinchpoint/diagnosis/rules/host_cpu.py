@@ -14,6 +14,7 @@ Advice: more CPU for the container, then less work per step.
 """
 
 from pinchpoint.diagnosis.judgement import Judgement, count, duration, fact, gathered, missing_of, percent, ramp
+from pinchpoint.diagnosis.pace import explained_at_clock, late_anyway
 from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import Strain, strain_of
@@ -42,42 +43,46 @@ def host_cpu(signals: Signals, thresholds: Thresholds) -> Judgement:
 
 
 def _starved(signals: Signals, thresholds: Thresholds) -> float | None:
-    """How surely the container lacks CPU (0..1), by the kernel's word; ``None`` where it says nothing."""
+    """How surely the engine lacks CPU (0..1), by the kernel's word; ``None`` where it says nothing."""
     host = signals.host
-    if host.host_cpu_throttled_ratio is None and host.host_cpu_pressure_ratio is None:
+    if host.host_cpu_throttled_ratio is None and host.host_cpu_pressure_ratio is None and host.host_cpu_count is None:
         return None
     return max(
+        0.5 * _lacks_cores(signals),
         ramp(host.host_cpu_throttled_ratio, thresholds.cpu_throttled_begins, thresholds.cpu_throttled_certain),
         ramp(host.host_cpu_pressure_ratio, thresholds.cpu_pressure_begins, thresholds.cpu_pressure_certain),
     )
 
 
+def _lacks_cores(signals: Signals) -> bool:
+    """Fewer than each process that spins needs for itself."""
+    host = signals.host
+    return host.host_cpu_count is not None and host.host_cpu_count < (host.host_cpu_cores_needed or 0.0)
+
+
 def _steps(signals: Signals, strain: Strain, thresholds: Thresholds) -> float:
     """How surely the host's part of each step makes requests late (0..1)."""
-    if not strain.any:
-        return 0.0
-    gap, starved = signals.host.host_gap_ratio, _starved(signals, thresholds) or 0.0
+    gap, starved = _gap_that_matters(signals, strain), _starved(signals, thresholds) or 0.0
     if gap is not None:
         rests = ramp(gap, thresholds.host_gap_begins, thresholds.host_gap_certain)
         degree = rests * (0.8 + 0.2 * starved)
     else:
-        explained = signals.roofline.step_explained_ratio
+        explained = explained_at_clock(signals, thresholds)
         slow = 0.6 if explained is None else 1.0 - ramp(explained, 0.35, 0.75)
         degree = 0.8 * starved * slow
-    return degree * _enough(signals, strain, gap) * _others_hold_the_queue(signals, strain, thresholds)
+    anyway, others = late_anyway(signals, strain, thresholds), _others(signals, strain, thresholds)
+    return strain.suffering * degree * (1.0 - 0.6 * anyway) * others
 
 
-def _enough(signals: Signals, strain: Strain, gap: float | None) -> float:
-    """What is left of the claim where tokens would be late without the gap too."""
-    judged = signals.inter_token.judged_seconds
-    if strain.inter_token is None or judged is None or gap is None:
-        return 1.0
-    # Most of a step is most of what can be gained, in time or not.
-    late = ramp(ratio(judged * (1.0 - gap), signals.slo.tpot_seconds), 1.0, 1.5)
-    return 1.0 - 0.6 * late * (1.0 - ramp(gap, 0.35, 0.55))
+def _gap_that_matters(signals: Signals, strain: Strain) -> float | None:
+    """Late tokens and a queue are the work of all steps; late first tokens without a queue of those with a prompt."""
+    host = signals.host
+    if strain.first_token_alone and host.host_prompt_share is not None:
+        return host.host_prompt_share
+    return host.host_gap_ratio
 
 
-def _others_hold_the_queue(signals: Signals, strain: Strain, thresholds: Thresholds) -> float:
+def _others(signals: Signals, strain: Strain, thresholds: Thresholds) -> float:
     """A queue before something that is full is that thing's, unless quicker steps would empty it as well."""
     if strain.inter_token is not None:
         return 1.0
@@ -116,7 +121,6 @@ def _why(signals: Signals, thresholds: Thresholds, *, of_steps: bool) -> str:
 def _evidence(signals: Signals, thresholds: Thresholds, *, of_steps: bool) -> tuple[Evidence, ...]:
     host = signals.host
     throttled, pressure = host.host_cpu_throttled_ratio, host.host_cpu_pressure_ratio
-    few = host.host_cpu_count is not None and host.host_cpu_count < (host.host_cpu_cores_needed or 0.0)
     return gathered(
         fact(
             "host_admission_seconds",
@@ -127,7 +131,7 @@ def _evidence(signals: Signals, thresholds: Thresholds, *, of_steps: bool) -> tu
         fact(
             "host_gap_ratio",
             host.host_gap_ratio if of_steps else None,
-            "in {value} of a step no kernel runs, a GPU at work rests less than {threshold}",
+            "in {value} of a step's time no kernel runs, a GPU at work rests less than {threshold}",
             percent,
             thresholds.host_gap_begins,
         ),
@@ -147,7 +151,7 @@ def _evidence(signals: Signals, thresholds: Thresholds, *, of_steps: bool) -> tu
         ),
         fact(
             "host_cpu_count",
-            host.host_cpu_count if few else None,
+            host.host_cpu_count if _lacks_cores(signals) else None,
             "{value} CPUs; front end, engine core and ranks need {threshold}",
             count,
             host.host_cpu_cores_needed,

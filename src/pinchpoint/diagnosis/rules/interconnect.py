@@ -13,7 +13,8 @@ hardware.
 """
 
 from pinchpoint.diagnosis.judgement import Judgement, duration, fact, gathered, missing_of, percent, ramp
-from pinchpoint.diagnosis.rates import ratio
+from pinchpoint.diagnosis.links import is_nvlink
+from pinchpoint.diagnosis.pace import explained_at_clock, late_anyway
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import Strain, strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
@@ -29,33 +30,36 @@ def interconnect(signals: Signals, thresholds: Thresholds) -> Judgement:
         communication_share=links.communication_share,
         pcie_bytes_per_second=links.pcie_bytes_per_second,
     )
-    by_model, by_traffic = _by_model(signals, thresholds), _by_traffic(signals, thresholds)
+    by_model, by_traffic = _by_model(signals, strain, thresholds), _by_traffic(signals, thresholds)
     if links.tensor_parallel_size is None or (by_model is None and by_traffic is None):
         return Judgement(bottleneck=Bottleneck.INTERCONNECT, score=None, missing=missing)
     degree = by_model if by_model is not None else 0.6 * (by_traffic or 0.0)
-    degree *= _left_over(signals, thresholds)
+    degree *= _left_over(signals, thresholds) * (1.0 - 0.6 * late_anyway(signals, strain, thresholds))
     return Judgement(
         bottleneck=Bottleneck.INTERCONNECT,
-        score=0.95 * degree * _enough(signals, strain) * (0.0 if signals.load.moved is False else 1.0),
+        score=0.95 * degree * strain.suffering * (0.0 if signals.load.moved is False else 1.0),
         why="tensor-parallel ranks wait for each other's data in every step",
-        evidence=(*_evidence(signals, thresholds), *strain.evidence),
+        evidence=(*_evidence(signals, strain, thresholds), *strain.evidence),
         contradicted_by=_against(signals, thresholds),
         missing=missing,
     )
 
 
-def _by_model(signals: Signals, thresholds: Thresholds) -> float | None:
-    share = _share(signals)
+def _by_model(signals: Signals, strain: Strain, thresholds: Thresholds) -> float | None:
+    share = _share_that_matters(signals, strain)
     if share is None:
         return None
     return ramp(share, thresholds.communication_share_begins, thresholds.communication_share_certain)
 
 
-def _share(signals: Signals) -> float | None:
-    """Of the steps that are too slow: where first tokens alone are late, and no queue is why, of a prompt's."""
-    links, prompt = signals.links, signals.links.communication_prompt_share
-    only_prompts = signals.ttft.missed and not signals.inter_token.missed and not signals.load.queue_share
-    return prompt if only_prompts and prompt is not None else links.communication_share
+def _share_that_matters(signals: Signals, strain: Strain) -> float | None:
+    """Late tokens and a queue are the work of all steps; late first tokens without a queue of the prompts' alone."""
+    links = signals.links
+    return links.communication_prompt_share if _of_prompts_alone(signals, strain) else links.communication_share
+
+
+def _of_prompts_alone(signals: Signals, strain: Strain) -> bool:
+    return strain.first_token_alone and signals.links.communication_prompt_share is not None
 
 
 def _by_traffic(signals: Signals, thresholds: Thresholds) -> float | None:
@@ -63,6 +67,8 @@ def _by_traffic(signals: Signals, thresholds: Thresholds) -> float | None:
     traffic, devices = signals.links.pcie_bytes_per_second, signals.devices
     if traffic is None or devices.gpu_utilization_ratio is None or devices.gpu_power_ratio is None:
         return None
+    if is_nvlink(signals.links.link_worst):
+        return 0.0
     busy = ramp(devices.gpu_utilization_ratio, 0.6, 0.85)
     cool = 1.0 - ramp(devices.gpu_power_ratio, 0.45, 0.7)
     return busy * cool * ramp(traffic, thresholds.pcie_traffic_bytes / 4, thresholds.pcie_traffic_bytes)
@@ -70,20 +76,10 @@ def _by_traffic(signals: Signals, thresholds: Thresholds) -> float | None:
 
 def _left_over(signals: Signals, thresholds: Thresholds) -> float:
     """What computing and memory leave of a step to anything else (0..1), and the host's gap of that."""
-    explained, gap = signals.roofline.step_explained_ratio, signals.host.host_gap_ratio
+    explained, gap = explained_at_clock(signals, thresholds), signals.host.host_gap_ratio
     unexplained = 1.0 if explained is None else 1.0 - ramp(explained, 0.75, 1.0)
     hosts = 0.0 if gap is None else ramp(gap, thresholds.host_gap_certain, 2 * thresholds.host_gap_certain)
     return (0.3 + 0.7 * unexplained) * (1.0 - 0.7 * hosts)
-
-
-def _enough(signals: Signals, strain: Strain) -> float:
-    """Whether requests suffer from it: late tokens that would be on time without it, late first tokens, a queue."""
-    judged, share = signals.inter_token.judged_seconds, signals.links.communication_share
-    if strain.inter_token is not None and judged is not None:
-        left = judged * (1.0 - min(0.9, share or 0.5))
-        # Most of a step is most of what can be gained, in time or not.
-        return 1.0 - 0.6 * ramp(ratio(left, signals.slo.tpot_seconds), 1.0, 1.5) * (1.0 - ramp(share, 0.35, 0.55))
-    return strain.first_token if strain.any else 0.0
 
 
 def _against(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
@@ -104,16 +100,24 @@ def _against(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
     )
 
 
-def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
+def _evidence(signals: Signals, strain: Strain, thresholds: Thresholds) -> tuple[Evidence, ...]:
     links, devices = signals.links, signals.devices
-    through_host = links.link_without_p2p or None
+    of_prompts, through_host = _of_prompts_alone(signals, strain), links.link_without_p2p or None
+    at_peak = links.communication_step_seconds
     cool = devices.gpu_power_ratio is not None and devices.gpu_power_ratio < 0.6
     return gathered(
         fact(
             "communication_share",
-            links.communication_share,
+            None if of_prompts else links.communication_share,
             f"all-reduces over {links.link_worst} take about {{value}} of a step"
-            + (f" ({duration(links.communication_step_seconds)} at peak)" if links.communication_step_seconds else ""),
+            + (f" ({duration(at_peak)} at the link's peak)" if at_peak else ""),
+            percent,
+            thresholds.communication_share_certain,
+        ),
+        fact(
+            "communication_prompt_share",
+            links.communication_prompt_share if of_prompts else None,
+            f"all-reduces over {links.link_worst} take about {{value}} of a prompt's prefill",
             percent,
             thresholds.communication_share_certain,
         ),
