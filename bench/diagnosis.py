@@ -90,7 +90,7 @@ def _judged(
     names = {seed: f"{seed:06d}" for seed in seeds}
     if not play:
         names = {seed: name for seed, name in names.items() if name in truths and (home / name).is_dir()}
-    console = Console(stderr=True)
+    console, told = Console(stderr=True), 0
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with ProcessPoolExecutor(jobs) as pool, Progress(*columns, console=console) as bar:
         task = bar.add_task("worlds", total=len(names))
@@ -102,6 +102,10 @@ def _judged(
             judged = done.result()
             truths[waiting[done]] = judged.truth
             bar.advance(task)
+            tenth = 10 * sum(future.done() for future in waiting) // len(waiting)
+            if not console.is_terminal and tenth > told:  # which shows no bar
+                console.print(f"{10 * tenth} % of {len(waiting)} worlds")
+                told = tenth
             yield judged
     if play:
         _write_truths(home, truths)
