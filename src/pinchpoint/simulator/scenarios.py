@@ -155,7 +155,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         ),
         _story(
             "host_starved",
-            "The container may use half a core, which engine and workers use up at once: then all stop, and the cards.",
+            "Half a core is all that the container gets: engine and workers use it up and stop, and so do the cards.",
             replace(CODE, host=Host(quota_cores=0.5)),
         ),
         _story(
@@ -181,8 +181,8 @@ SCENARIOS: Mapping[str, Scenario] = {
         ),
         _story(
             "stalled",
-            "An engine hangs: its queue grows, and not a token comes out.",
-            replace(RAG, faults=(Stall(replica=0, at=5.0),)),
+            "An engine hangs: requests pile up before it, and not a token comes out.",
+            replace(RAG, workload=replace(RAG.workload, arrivals_per_second=5.0), faults=(Stall(replica=0, at=5.0),)),
         ),
         _story("asleep", "An engine was put to sleep.", replace(_NOBODY[_CODE], asleep=True)),
         Scenario(name="idle", story="Nobody asks anything.", service=_CHAT, worlds=_NOBODY),
