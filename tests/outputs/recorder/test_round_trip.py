@@ -12,7 +12,7 @@ from pinchpoint.sources.recording import read_recording
 
 WARMUP_SECONDS = 30
 INTERVAL_SECONDS = 5.0
-OFFSETS = (0.7, 3.2, 4.1)  # of each engine's scrapes against the ticks
+OFFSETS = (0.7, 3.2, 4.1, 1.4)  # of each engine's scrapes against the ticks
 
 
 def live(scenario: str, seconds: int) -> list[Snapshot]:
@@ -38,7 +38,7 @@ def live(scenario: str, seconds: int) -> list[Snapshot]:
 
 @pytest.mark.parametrize(
     ("scenario", "classes"),
-    [("healthy", ("healthy", "healthy", "healthy")), ("memory_wall", ("kv_capacity", "healthy", "healthy"))],
+    [("healthy", ("healthy",) * 4), ("memory_wall", ("kv_capacity", "healthy", "healthy", "healthy"))],
 )
 def test_a_replay_gives_the_verdicts_of_the_live_daemon(tmp_path, scenario, classes):
     ticks = live(scenario, 90)
