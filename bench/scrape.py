@@ -49,7 +49,7 @@ def main() -> None:
             *measure_costs(measured, repeats, stretch, progress),
         ]
     setting = (
-        f"{subjects.GPUS} fake GPUs, {2 * subjects.NODES} simulated engines, {subjects.PROBES} probe targets, default "
+        f"{subjects.GPUS} fake GPUs, {subjects.ENGINES} simulated engines, {subjects.PROBES} probe targets, default "
         f"intervals, {warm_up:g} s after the start" + (" (quick: not to quote)" if arguments.quick else "")
     )
     if arguments.json:

@@ -21,7 +21,7 @@ import pinchpoint as package
 from tests.fakes.daemon import RunningDaemon
 from tests.fakes.nvml import FakeNvml
 
-GPUS, NODES, PROBES = 8, 2, 2
+GPUS, ENGINES, PROBES = 8, 4, 2
 PEER_PACKAGE, PEER_VERSION = "nvitop-exporter", "1.7.2"
 
 
@@ -81,7 +81,7 @@ def pinchpoint(folder: Path, environment: dict[str, str]) -> Iterator[Subject]:
     """``pinchpoint run`` with its default intervals, two of the engines probed as well."""
     compileall.compile_dir(Path(package.__file__).parent, quiet=1)  # as pip leaves it
     child = Path(__file__).with_name("simulated_engines.py")
-    command = [sys.executable, str(child), str(NODES)]
+    command = [sys.executable, str(child), str(ENGINES)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as engines:
         assert engines.stdout is not None
         targets = json.loads(engines.stdout.readline())

@@ -30,6 +30,7 @@ def test_diagnose_watches_running_engines_and_names_each(node: SimulatedNode) ->
         "chat-llama3.3-70b": "kv_capacity",
         "rag-qwen2.5-14b": "healthy",
         "code-llama3.1-8b": "healthy",
+        "mail-qwen2.5-14b": "healthy",
     }
     assert result.exit_code == 1
 

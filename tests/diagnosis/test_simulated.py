@@ -28,6 +28,7 @@ def played(folder: Path, scenario: str, *hidden: str) -> Diagnosis:
         ("slots_exhausted", Bottleneck.SCHEDULER),
         ("prefill_storm", Bottleneck.COMPUTE),
         ("bandwidth_bound", Bottleneck.MEMORY_BANDWIDTH),
+        ("pcie_tp", Bottleneck.INTERCONNECT),
         ("throttled_gpu", Bottleneck.HARDWARE),
         ("host_starved", Bottleneck.HOST_CPU),
         ("buffering_gateway", Bottleneck.NETWORK),

@@ -41,7 +41,7 @@ def test_healthy_keeps_its_promise_with_room_to_spare(name, seed):
 def test_whom_a_scenario_does_not_happen_to_has_the_day_of_the_healthy_one(name):
     scenario, healthy = SCENARIOS[name], SCENARIOS["healthy"]
     others = scenario.worlds.keys() - {scenario.service}
-    assert len(others) == 2
+    assert len(others) == 3
     assert all(scenario.worlds[other] == healthy.worlds[other] for other in others)
 
 
@@ -89,6 +89,20 @@ def test_bandwidth_bound_moves_bytes_all_the_time_and_every_token_is_late(seed):
         assert mean(engine.ledger.inter_token) > service.world.slo.tpot_seconds
         assert engine.running < engine.spec.max_num_seqs
         assert engine.ledger.preemptions == 0
+
+
+@SEEDS
+def test_ranks_over_pcie_are_busy_with_waiting_for_each_other(seed):
+    service = played("pcie_tp", seed=seed)
+    (engine,) = service.engines
+    work = engine.work()
+    assert work.communication_seconds > 0.4 * work.gpu_seconds
+    assert mean(engine.ledger.ttft) > service.world.slo.ttft_seconds
+    assert {link.link for link in service.links} == {"SYS"}
+    for card in readings(service):
+        assert card.utilization_ratio > 0.9
+        assert card.power_watts < 0.75 * card.power_limit_watts
+        assert card.pcie_transmit_bytes_per_second > 3e9
 
 
 def test_a_throttled_gpu_says_so_and_slows_every_token():

@@ -71,8 +71,22 @@ CODE = World(
     slo=Slo(ttft_seconds=1.0, tpot_seconds=0.02),
     probes=_UNPROBED,
 )
-SERVICES: Mapping[str, World] = {world.engine.name: world for world in (CHAT, RAG, CODE)}
-_CHAT, _RAG, _CODE = SERVICES
+# Two cards without NVLink, each under a CPU of its own: what they tell each other goes through both.
+MAIL = World(
+    seed=0,
+    engine=EngineSpec(
+        name="mail-qwen2.5-14b",
+        model="Qwen/Qwen2.5-14B-Instruct",
+        model_config=QWEN_2_5_14B,
+        gpu=GPUS["NVIDIA L40S"],
+        gpus=("6", "7"),
+        link="SYS",
+        max_model_len=16384,
+    ),
+    workload=Workload(arrivals_per_second=0.3, prompt=Lengths(median=800), output=Lengths(median=120, high=400)),
+    probes=_UNPROBED,
+)
+SERVICES: Mapping[str, World] = {world.engine.name: world for world in (CHAT, RAG, CODE, MAIL)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,13 +163,26 @@ SCENARIOS: Mapping[str, Scenario] = {
             ),
         ),
         _story(
+            "pcie_tp",
+            "Long mails on two cards without NVLink: for half of each step they wait for what the other has computed.",
+            replace(
+                MAIL,
+                workload=Workload(
+                    clients=10,
+                    think_seconds=1.5,
+                    prompt=Lengths(median=3000, sigma=0.3, high=8000),
+                    output=Lengths(median=1, high=1),
+                ),
+            ),
+        ),
+        _story(
             "throttled_gpu",
             "One card of a pair runs too hot and slows its clocks; both ranks wait for it, every token is late.",
             replace(CHAT, faults=(Throttle(gpu="1", clock_ratio=0.4),)),
         ),
         _story(
             "host_starved",
-            "The container may use half a core, which engine and workers use up at once: then all stop, and the cards.",
+            "Half a core is all that the container gets: engine and workers use it up and stop, and so do the cards.",
             replace(CODE, host=Host(quota_cores=0.5)),
         ),
         _story(
@@ -181,11 +208,11 @@ SCENARIOS: Mapping[str, Scenario] = {
         ),
         _story(
             "stalled",
-            "An engine hangs: its queue grows, and not a token comes out.",
-            replace(RAG, faults=(Stall(replica=0, at=5.0),)),
+            "An engine hangs: requests pile up before it, and not a token comes out.",
+            replace(RAG, workload=replace(RAG.workload, arrivals_per_second=5.0), faults=(Stall(replica=0, at=5.0),)),
         ),
-        _story("asleep", "An engine was put to sleep.", replace(_NOBODY[_CODE], asleep=True)),
-        Scenario(name="idle", story="Nobody asks anything.", service=_CHAT, worlds=_NOBODY),
+        _story("asleep", "An engine was put to sleep.", replace(_NOBODY[CODE.engine.name], asleep=True)),
+        Scenario(name="idle", story="Nobody asks anything.", service=CHAT.engine.name, worlds=_NOBODY),
     )
 }
 

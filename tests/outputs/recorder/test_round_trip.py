@@ -12,24 +12,23 @@ from pinchpoint.sources.recording import read_recording
 
 WARMUP_SECONDS = 30
 INTERVAL_SECONDS = 5.0
-OFFSETS = (0.7, 3.2)  # of each engine's scrapes against the ticks
+OFFSETS = (0.7, 3.2, 4.1, 1.4)  # of each engine's scrapes against the ticks
 
 
 def live(scenario: str, seconds: int) -> list[Snapshot]:
     """The ticks of a daemon at its default pace: one a second, engines scraped every five."""
     machine = SimulatedMachine(0, scenario)
-    offsets = dict(zip(machine.engines, OFFSETS, strict=True))
+    offsets = dict(zip(machine.services, OFFSETS, strict=True))
     held: dict[str, EngineReading] = {}
     ticks = []
     for second in range(seconds):
-        for name, engine in machine.engines.items():
+        for name, service in machine.services.items():
             due = offsets[name] + (second - offsets[name]) // INTERVAL_SECONDS * INTERVAL_SECONDS
             if name in held and held[name].at == due:
                 continue
             machine.advance_to(WARMUP_SECONDS + max(due, machine.now - WARMUP_SECONDS))
-            spec = engine.spec
-            target = EngineTarget(engine=name, url="", facts=spec.facts(), gpus=spec.gpus)
-            held[name] = reading_from_body(target, render(engine, 1.8e9).encode(), None, due)
+            target = EngineTarget(engine=name, url="", facts=service.facts(), gpus=tuple(service.cards))
+            held[name] = reading_from_body(target, render(service.engines, 1.8e9).encode(), None, due)
         machine.advance_to(WARMUP_SECONDS + second)
         gpus = machine.gpu_readings(second)
         engines = tuple(held.values())
@@ -38,7 +37,8 @@ def live(scenario: str, seconds: int) -> list[Snapshot]:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "classes"), [("healthy", ("healthy", "healthy")), ("memory_wall", ("kv_capacity", "healthy"))]
+    ("scenario", "classes"),
+    [("healthy", ("healthy",) * 4), ("memory_wall", ("kv_capacity", "healthy", "healthy", "healthy"))],
 )
 def test_a_replay_gives_the_verdicts_of_the_live_daemon(tmp_path, scenario, classes):
     ticks = live(scenario, 90)

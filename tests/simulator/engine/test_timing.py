@@ -62,11 +62,22 @@ def test_some_nodes_hide_a_part_of_the_hosts_time_behind_the_gpu_and_some_do_not
     assert 5 < sum(share < 0.7 for share in shown) < 40
 
 
-def test_a_slowed_host_takes_longer_for_the_same_work():
-    usual, slowed = (cost(decoding(32), Conditions(host_slowdown=slowdown)) for slowdown in (1.0, 20.0))
-    assert slowed.seconds > 2 * usual.seconds
-    assert slowed.host_cpu_seconds == usual.host_cpu_seconds
-    assert slowed.gpu_seconds == usual.gpu_seconds
+def test_a_host_that_is_stopped_launches_late_and_works_no_more_than_otherwise():
+    timer, batch = StepTimer(small_spec(), Host(), Random(1)), decoding(32)
+    begins = [timer.cost(batch, Conditions(cpu_share=0.4, cpu_period_seconds=0.1), now) for now in (0.01, 0.06)]
+    running, stopped = begins
+    assert stopped.seconds - running.seconds == pytest.approx(0.04, abs=0.002)
+    assert stopped.gpu_seconds == pytest.approx(running.gpu_seconds, rel=0.2)
+    assert stopped.host_cpu_seconds == pytest.approx(running.host_cpu_seconds, rel=0.2)
+
+
+def test_a_step_that_is_launched_before_the_stop_runs_through_it():
+    slow = {"gpu": GPUS["NVIDIA L4"], "num_gpu_blocks_override": 200}
+    timer = StepTimer(small_spec(**slow), Host(), Random(1))
+    usual = timer.cost(decoding(8), NO_CONDITIONS)
+    through = timer.cost(decoding(8), Conditions(cpu_share=0.4, cpu_period_seconds=0.1), 0.03)
+    assert usual.seconds > 0.06
+    assert through.seconds == pytest.approx(usual.seconds, rel=0.2)
 
 
 PAIR = {"gpus": ("0", "1"), "num_gpu_blocks_override": 200}

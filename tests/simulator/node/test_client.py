@@ -75,7 +75,10 @@ def test_probes_wait_in_the_queue_and_at_the_gateway():
 def test_a_probe_says_that_the_answer_came_whole():
     probes = local(small_world(probes=PROBED, gateway=Gateway(buffers=True)))
     assert probes
-    assert all(probe.buffered and probe.tpot_seconds is None for probe in probes)
+    for probe in probes:
+        assert (probe.outcome, probe.buffered) == (ProbeOutcome.NOT_STREAMED, True)
+        assert (probe.ttft_seconds, probe.tpot_seconds) == (None, None)
+        assert probe.duration_seconds > 0.1
 
 
 def test_a_probe_gives_up_after_thirty_seconds_without_a_token():

@@ -42,13 +42,13 @@ def test_the_host_is_that_of_all_and_tells_the_worst():
     machine.advance_to(10)
     services = [service.host for service in machine.services.values()]
     assert machine.host.engine_cpu_cores == pytest.approx(sum(host.engine_cpu_cores for host in services), abs=0.02)
-    assert machine.host.cpu_throttled_ratio == machine.services[CHAT].host.cpu_throttled_ratio > 0.85
+    assert machine.host.cpu_throttled_ratio == machine.services[CODE].host.cpu_throttled_ratio > 0.85
 
 
 def test_every_card_is_told_once_and_links_are_within_a_service():
     machine = SimulatedMachine(1, "healthy")
-    assert [reading.gpu for reading in machine.gpu_readings(0.0)] == ["0", "1", "2", "3", "4", "5"]
-    assert {(link.gpu, link.peer) for link in machine.links} == {("0", "1"), ("2", "3"), ("4", "5")}
+    assert [reading.gpu for reading in machine.gpu_readings(0.0)] == [str(index) for index in range(8)]
+    assert {(link.gpu, link.peer) for link in machine.links} == {("0", "1"), ("2", "3"), ("4", "5"), ("6", "7")}
 
 
 def test_a_node_that_is_played_for_long_holds_open_requests_only():

@@ -33,7 +33,7 @@ async def test_every_target_answers_and_says_what_an_operator_would():
                 assert target.facts.max_num_seqs
                 replicas = target.facts.data_parallel_size
                 assert target.facts.tensor_parallel_size * replicas == len(target.gpus) == 2
-        assert len({target.url for target in node.targets()}) == 3
+        assert len({target.url for target in node.targets()}) == 4
     finally:
         await node.stop()
 
@@ -60,7 +60,7 @@ async def test_readings_carry_the_callers_clock_and_are_renewed():
     await node.start()
     try:
         first, absences = node.gpus.readings(clock.now)
-        assert [reading.gpu for reading in first] == ["0", "1", "2", "3", "4", "5"]
+        assert [reading.gpu for reading in first] == [str(index) for index in range(8)]
         assert absences == ()
         assert all(reading.at == 1000.0 for reading in first)
         clock.now = 1001.0
@@ -70,8 +70,8 @@ async def test_readings_carry_the_callers_clock_and_are_renewed():
         assert [r.uuid for r in first] == [r.uuid for r in second]
         assert node.host(clock.now).at == 1001.0
         assert node.gpus.report(clock.now).up
-        assert node.gpus.gpus_expected == node.gpus.gpus_visible == 6
-        assert {link.link for link in node.gpus.links} == {"NV18"}
+        assert node.gpus.gpus_expected == node.gpus.gpus_visible == 8
+        assert {link.link for link in node.gpus.links} == {"NV18", "SYS"}
     finally:
         await node.stop()
 

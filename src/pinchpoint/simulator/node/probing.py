@@ -93,17 +93,14 @@ def _answered(sent: Sent) -> ProbeReading:
     assert finished is not None
     assert ttft is not None
     generation = max(0.0, finished - sent.sent_at - ttft)
-    return _reading(
-        sent,
-        ProbeOutcome.OK,
-        ttft_seconds=ttft,
-        ttfc_seconds=ttft,
-        tpot_seconds=None if sent.buffered else sent.tpot_seconds,
-        duration_seconds=ttft + generation,
-        buffered=sent.buffered,
-        phases={**_OPENED, "send": _SEND_SECONDS, "first_token": ttft, "generation": generation},
-        completion_tokens=sent.request.output_tokens,
-    )
+    told: dict[str, Any] = {
+        "duration_seconds": ttft + generation,
+        "phases": {**_OPENED, "send": _SEND_SECONDS, "first_token": ttft, "generation": generation},
+        "completion_tokens": sent.request.output_tokens,
+    }
+    if sent.buffered:  # nobody saw a first token as a user sees one
+        return _reading(sent, ProbeOutcome.NOT_STREAMED, **told, buffered=True)
+    return _reading(sent, ProbeOutcome.OK, **told, ttft_seconds=ttft, ttfc_seconds=ttft, tpot_seconds=sent.tpot_seconds)
 
 
 def _reading(sent: Sent, outcome: ProbeOutcome, **measured: Any) -> ProbeReading:

@@ -123,12 +123,14 @@ class Service:
         self.sent = [sent for sent in self.sent if not sent.request.finished]
 
     def use(self, world: World) -> None:
-        """Play another world from now on, on the same engines: other clients, another gateway, host or fault.
+        """Play another world from now on, on the same engines: other clients, gateway, routing, CPUs or faults.
 
-        Its engine and the number of its replicas must be those of this one.
+        Engine, replicas, probes and what a step costs its host must be those of this one.
         """
-        assert world.engine == self.world.engine
-        assert world.replicas == self.world.replicas
+        ours = self.world
+        assert (world.engine, world.replicas, world.probes) == (ours.engine, ours.replicas, ours.probes)
+        assert world.host.step_seconds == ours.host.step_seconds
+        assert world.host.request_seconds == ours.host.request_seconds
         if world.workload != self.world.workload:
             self._traffic.use(world.workload, self.now)
             for sent in self.sent:
