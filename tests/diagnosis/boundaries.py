@@ -1,6 +1,6 @@
-"""Which cases lie on either side of each threshold: ``python -m tests.diagnosis.boundaries`` writes the table anew.
+"""Which cases hold each threshold where it is: ``python -m tests.diagnosis.boundaries`` writes the table anew.
 
-A case lies above a threshold where raising it changes what is said of the case, and below where lowering it does.
+One notices when it is raised, one when it is lowered: what is said of them changes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +17,10 @@ CASES = Path(__file__).parent / "cases"
 TABLE = Path(__file__).parent / "boundaries.yaml"
 RAISED, LOWERED = (1.1, 1.5, 3, 10, 100), (0.9, 0.6, 0.3, 0.1, 0.01)
 # Of time and not of one window: what is shown and held, which other tests move.
-ELSEWHERE = ("hold_seconds", "fast_hold_seconds", "held_margin", "resume_seconds")
+ELSEWHERE = ("hold_seconds", "fast_hold_seconds", "held_margin", "resume_seconds", "stale_seconds")
+SHOWN = ("peak_reached_ratio",)  # beside a fact, and decides nothing
 
-Row = Mapping[str, Mapping[str, Any]]  # above and below: the case, and the value that the threshold is moved to
+Row = Mapping[str, Mapping[str, Any]]  # raised and lowered: the case, and the value moved to
 
 
 def said(case: Case, thresholds: Thresholds) -> object:
@@ -47,25 +48,26 @@ def _within(field: FieldInfo, value: float) -> float:
 
 
 def row_of(name: str, cases: Sequence[tuple[Case, object]]) -> Row:
-    """The cases nearest to a threshold, on either side of it; without a side where there is none."""
+    """The cases that notice first; without a side where none does."""
     found = {}
-    for side, factors in (("above", RAISED), ("below", LOWERED)):
+    for side, factors in (("raised", RAISED), ("lowered", LOWERED)):
         for value in moved(name, factors):
             other = Thresholds().model_copy(update={name: value})
             case = next((case for case, before in cases if said(case, other) != before), None)
             if case is not None:
-                found[side] = {"case": case.name, "moved_to": value}
+                found[side] = {"to": value, "case": case.name}
                 break
     return found
 
 
 def main() -> None:
     cases = [(case, said(case, Thresholds())) for case in map(load, sorted(CASES.glob("*.yaml")))]
-    table = {name: row_of(name, cases) for name in Thresholds.model_fields if name not in ELSEWHERE}
+    table = {name: row_of(name, cases) for name in Thresholds.model_fields if name not in (*ELSEWHERE, *SHOWN)}
     TABLE.write_text(yaml.safe_dump(table, sort_keys=False, width=120))
     for name, row in table.items():
-        for side in {"above", "below"} - row.keys():
-            print(f"{name}: no case {side}")
+        for side in ("raised", "lowered"):
+            if side not in row:
+                print(f"{name}: nobody notices when it is {side}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Reads a labelled case: a window in the small language that promtool's tests use, and the class it must get.
 
 A series is ``VALUE[+STEP][xTIMES] …``, one value a scrape, the last one repeated to the end; ``_`` is unknown, a word a
-fact. Of a GPU, ``processes.4711`` is the memory of process 4711.
+fact. Of a GPU, ``processes.4711`` is the memory of process 4711, and its name has _ for spaces.
 What ends in ``_total`` is a counter: its values are increments. A histogram's value is ``SECONDS*OBSERVATIONS``.
-A fact ``model_config`` may be the name of a published one.
+``links`` are by pair: ``0-1: SYS``. A fact ``model_config`` may be the name of a published one.
 A probe of ``targets`` takes ``duration_seconds`` from each of ``at`` on; in its series of TTFTs ``timeout`` is one that
 got none, and any other outcome stands for itself.
 """
@@ -26,6 +26,8 @@ from pinchpoint.snapshot import (
     GpuReading,
     GpuState,
     Histogram,
+    HostReading,
+    PeerLink,
     Placement,
     ProbeOutcome,
     ProbeReading,
@@ -109,6 +111,8 @@ def load(path: Path) -> Case:
             "probe_outcome",
             "targets",
             "absent_because",
+            "host",
+            "links",
         }
     ), wrong
     return Case(
@@ -133,6 +137,8 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
     took = raw.get("probe_seconds", 0.0)
     targets = [_target(name, target) for name, target in raw.get("targets", {}).items()]
     present = _series(raw.get("present", "1"), steps)
+    host = _columns(raw.get("host", {}), steps, 10**9)
+    links = tuple(PeerLink(*pair.split("-"), label) for pair, label in raw.get("links", {}).items())
     for step in range(steps):
         at = step * seconds
         engine = EngineReading(
@@ -156,6 +162,8 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
                 *(ended[-1] for target in targets if (ended := _ended(target, at))),
             ),
             comparisons=compared((_ended(target, at) for target in targets), at),
+            host=HostReading(at=at, **_nested(host, step)) if host else None,
+            links=links,
         )
 
 
@@ -280,4 +288,6 @@ def _gpu(name: str, columns: dict[str, list[Any]], step: int, at: float) -> GpuR
     )
     if fields.pop("up", 1.0) == 0:
         return GpuReading(gpu=name, uuid=f"GPU-{name}", at=at, up=False, state=GpuState.LOST)
+    if isinstance(fields.get("name"), str):
+        fields["name"] = fields["name"].replace("_", " ")
     return GpuReading(gpu=name, uuid=f"GPU-{name}", at=at, **fields)
