@@ -1,7 +1,7 @@
 """Reads a labelled case: a window in the small language that promtool's tests use, and the class it must get.
 
 A series is ``VALUE[+STEP][xTIMES] …``, one value a scrape, the last one repeated to the end; ``_`` is unknown, a word a
-fact. Of a GPU, ``processes.4711`` is the memory of process 4711.
+fact. Of a GPU, ``processes.4711`` is the memory of process 4711, and its name has _ for spaces.
 What ends in ``_total`` is a counter: its values are increments. A histogram's value is ``SECONDS*OBSERVATIONS``.
 A fact ``model_config`` may be the name of a published one.
 ``host`` is of the node; its ``engines.chat.NAME`` is of the engine's own processes. ``links`` are pairs, ``0-1: SYS``,
@@ -144,6 +144,8 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
     took = raw.get("probe_seconds", 0.0)
     targets = [_target(name, target) for name, target in raw.get("targets", {}).items()]
     present = _series(raw.get("present", "1"), steps)
+    host = _columns(raw.get("host", {}), steps, 10**9)
+    links = tuple(PeerLink(*pair.split("-"), label) for pair, label in raw.get("links", {}).items())
     for step in range(steps):
         at = step * seconds
         engine = EngineReading(
@@ -170,6 +172,8 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
                 *(ended[-1] for target in targets if (ended := _ended(target, at))),
             ),
             comparisons=compared((_ended(target, at) for target in targets), at),
+            host=HostReading(at=at, **_nested(host, step)) if host else None,
+            links=links,
         )
 
 
@@ -311,4 +315,6 @@ def _gpu(name: str, columns: dict[str, list[Any]], step: int, at: float) -> GpuR
     fields["nvlinks"] = tuple(NvLink(link=link, up=bool(up)) for link, up in ups.items())
     if fields.pop("up", 1.0) == 0:
         return GpuReading(gpu=name, uuid=f"GPU-{name}", at=at, up=False, state=GpuState.LOST)
+    if isinstance(fields.get("name"), str):
+        fields["name"] = fields["name"].replace("_", " ")
     return GpuReading(gpu=name, uuid=f"GPU-{name}", at=at, **fields)
