@@ -144,8 +144,6 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
     took = raw.get("probe_seconds", 0.0)
     targets = [_target(name, target) for name, target in raw.get("targets", {}).items()]
     present = _series(raw.get("present", "1"), steps)
-    host = _columns(raw.get("host", {}), steps, 10**9)
-    links = tuple(PeerLink(*pair.split("-"), label) for pair, label in raw.get("links", {}).items())
     for step in range(steps):
         at = step * seconds
         engine = EngineReading(
@@ -172,8 +170,6 @@ def _snapshots(raw: dict[str, Any]) -> Iterator[Snapshot]:
                 *(ended[-1] for target in targets if (ended := _ended(target, at))),
             ),
             comparisons=compared((_ended(target, at) for target in targets), at),
-            host=HostReading(at=at, **_nested(host, step)) if host else None,
-            links=links,
         )
 
 
