@@ -90,7 +90,7 @@ def test_an_ordinary_class_never_takes_over_faster_than_its_hold(sequence: list[
 
 
 def test_the_lull_between_two_bursts_is_no_recovery() -> None:
-    burst, lull = [Bottleneck.COMPUTE] * 5, [Bottleneck.HEALTHY] * 25
+    burst, lull = [Bottleneck.COMPUTE] * 5, [Bottleneck.HEALTHY] * 40
 
     assert {state.diagnosis.bottleneck for state in shown([*burst, *lull, *burst, *lull])} == {Bottleneck.COMPUTE}
     assert shown([*burst, *lull, *lull])[-1].diagnosis.bottleneck is Bottleneck.HEALTHY
@@ -98,7 +98,7 @@ def test_the_lull_between_two_bursts_is_no_recovery() -> None:
 
 @given(st.lists(st.sampled_from(list(Bottleneck)), max_size=40), st.sampled_from(list(Bottleneck)))
 def test_what_lasts_is_always_shown_in_the_end(before: list[Bottleneck], lasting: Bottleneck) -> None:
-    state = shown([*before, *[lasting] * 31])[-1]
+    state = shown([*before, *[lasting] * 61])[-1]
 
     assert state.diagnosis.bottleneck is lasting
     assert state.candidate is None

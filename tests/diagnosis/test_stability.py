@@ -77,7 +77,7 @@ class Shown(RuleBasedStateMachine):
         """Shown within its hold, and a tick."""
         begun = self.at + later
         self._tick(bottleneck, later)
-        while self.at < begun + (RECOVERY if bottleneck is Bottleneck.HEALTHY else HOLD):
+        while self.at < begun + (RECOVERY if bottleneck is Bottleneck.HEALTHY else HOLD) + 1e-6:  # sums of floats
             self._tick(bottleneck, later)
         assert self.settled.diagnosis.bottleneck is bottleneck
         assert self.settled.candidate is None

@@ -33,7 +33,7 @@ class Thresholds(BaseModel):
         default=10.0, ge=0, description="Seconds a new class must last before it is shown; 10 hides a burst's edges."
     )
     recovery_hold_seconds: float = Field(
-        default=30.0,
+        default=60.0,
         ge=0,
         description="The same for healthy after a bottleneck: the lull between two bursts is no recovery.",
     )
