@@ -5,7 +5,7 @@ request is preempted steadily (unless both objectives are met with ease all the 
 clients' way, are answered in time too. Supports: all five known. Contradicted by any strain, and by harm on the way. A
 KV cache at 95 % with nothing waiting is healthy: it is memory in use. Fallback: with the latency histograms missing the
 score is lower and says so, and so it is without probes, for then the clients' side is unseen; with the queue unknown
-too, it abstains. Advice: none.
+too, it abstains. Near an objective it is less sure: a part of the requests is beyond it already. Advice: none.
 """
 
 from pinchpoint.diagnosis.clients import harm_of, is_seen
