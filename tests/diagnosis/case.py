@@ -5,7 +5,8 @@ fact. Of a GPU, ``processes.4711`` is the memory of process 4711, and its name h
 What ends in ``_total`` is a counter: its values are increments. A histogram's value is ``SECONDS*OBSERVATIONS``.
 A fact ``model_config`` may be the name of a published one.
 ``host`` is of the node; its ``engines.chat.NAME`` is of the engine's own processes. ``links`` are pairs, ``0-1: SYS``,
-or ``0-1: [PIX, chipset_not_supported]`` with what stands against peer-to-peer. Of a GPU, ``nvlink_up.0`` is a link.
+or ``0-1: [PIX, chipset_not_supported]`` with what stands against peer-to-peer. Of a GPU, ``nvlink_up.0`` is a link, and
+``name`` its driver's name.
 A probe of ``targets`` takes ``duration_seconds`` from each of ``at`` on; in its series of TTFTs ``timeout`` is one that
 got none, and any other outcome stands for itself.
 """
@@ -233,6 +234,8 @@ def _columns(series: dict[str, Any], steps: int, restart: int) -> dict[str, list
 
 
 def _column(name: str, text: Any, steps: int, restart: int) -> list[Any]:
+    if name == "name":  # of a card: words
+        return [text] * steps
     if name in HISTOGRAMS:
         return _histograms(str(text), steps, restart)
     values = _series(text, steps)

@@ -330,8 +330,12 @@ class Thresholds(BaseModel):
         default=0.75,
         gt=0,
         le=1,
-        description="Score from which a throttle settles the matter; below, rivals are weighed.",
+        description="Score from which a throttle settles it; below, rivals count.",
     )
+    clock_costs_begins: float = Field(
+        default=1.05, ge=1, description="Times as fast as steps would be at full clock; less is noise."
+    )
+    clock_costs_certain: float = Field(default=1.5, gt=1, description="Same: a third of each step is the slow clock's.")
     power_limit_lowered_ratio: float = Field(
         default=0.7, gt=0, description="Power limit over the card's published power: below, somebody lowered it far."
     )

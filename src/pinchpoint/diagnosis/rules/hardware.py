@@ -18,7 +18,7 @@ Advice: drain, cool, reset, replace.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pinchpoint.diagnosis.clock import quicker_at_full_clock, slowdown
+from pinchpoint.diagnosis.clock import quicker_at_full_clock
 from pinchpoint.diagnosis.devices import SERIOUS_XIDS, Card
 from pinchpoint.diagnosis.judgement import Judgement, count, fact, gathered, percent, ramp
 from pinchpoint.diagnosis.rates import ratio
@@ -195,20 +195,20 @@ def _shows(card: Card, signals: Signals, thresholds: Thresholds) -> float:
         return 0.8 if unseen and slow and signals.devices.declared else 0.4
     if card.clock_ratio is None:
         return 0.8
-    costs = ramp(slowdown(card.clock_ratio, signals, thresholds), 0.05, 0.3)
-    return (0.4 + 0.6 * costs) * (1.0 - 0.35 * _in_vain(card, signals, thresholds))
-
-
-def _in_vain(card: Card, signals: Signals, thresholds: Thresholds) -> float:
-    """How surely requests would be late at full clocks too (0..1): their tokens, or those that find no place."""
-    if card.clock_ratio is None:
-        return 0.0
     quicker = quicker_at_full_clock(card.clock_ratio, signals, thresholds)
+    costs = ramp(quicker, thresholds.clock_costs_begins, thresholds.clock_costs_certain)
+    return (0.4 + 0.6 * costs) * (1.0 - 0.35 * _in_vain(quicker, signals, thresholds))
+
+
+def _in_vain(quicker: float, signals: Signals, thresholds: Thresholds) -> float:
+    """How surely requests would be late at full clocks too (0..1): also those of a replica whose cards are well, or
+    tokens by far. Where requests queue, those that run are more than quicker steps would leave, and nothing is said."""
+    throttled = sum(_often(card, thresholds) > 0.0 for card in signals.devices.cards)
+    elsewhere = (signals.spread.replicas_overloaded or 0.0) > throttled
+    if elsewhere or strain_of(signals, thresholds).queue >= 0.5:
+        return float(elsewhere)
     tokens = ratio(signals.inter_token.judged_seconds, signals.slo.tpot_seconds) or 0.0
-    first = ratio(signals.ttft.judged_seconds, signals.slo.ttft_seconds) or 0.0
-    queues = strain_of(signals, thresholds).queue >= 0.5  # what then waits would not wait at all in quicker steps
-    late = max(tokens, 0.0 if queues else first) / quicker
-    return max(ramp(late, 0.95, 1.3), ramp((signals.roofline.demand_ratio or 0.0) / quicker, 1.0, 1.3))
+    return ramp(tokens / quicker, 1.3, 1.7)
 
 
 def _capped(card: Card, thresholds: Thresholds) -> float:

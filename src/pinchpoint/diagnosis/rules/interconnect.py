@@ -75,11 +75,13 @@ def _by_traffic(signals: Signals, thresholds: Thresholds) -> float | None:
 
 
 def _left_over(signals: Signals, thresholds: Thresholds) -> float:
-    """What computing and memory leave of a step to anything else (0..1), and the host's gap of that."""
+    """What computing and memory leave of a step (0..1), less the host's gap, and what a link that is ill adds."""
     explained, gap = explained_at_clock(signals, thresholds), signals.host.host_gap_ratio
     unexplained = 1.0 if explained is None else 1.0 - ramp(explained, 0.75, 1.0)
     hosts = 0.0 if gap is None else ramp(gap, thresholds.host_gap_certain, 2 * thresholds.host_gap_certain)
-    return (0.3 + 0.7 * unexplained) * (1.0 - 0.7 * hosts)
+    trained = 1.0 if is_nvlink(signals.links.link_worst) else signals.devices.gpu_pcie_link_ratio
+    ill = 0.2 if trained is not None and trained < 1.0 else 0.0  # a link below its own best is the hardware's
+    return (0.3 + 0.7 * unexplained) * (1.0 - 0.7 * hosts) * (1.0 - ill)
 
 
 def _against(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
