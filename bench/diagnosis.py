@@ -86,7 +86,8 @@ def _home(kept: Path | None) -> Iterator[Path]:
 def _judged(
     home: Path, seeds: list[int], jobs: int, ablate: bool, doctor: vllm_doctor.Doctor | None, *, play: bool
 ) -> Iterator[Row]:
-    truths = _truths(home, any_age=not play)
+    played_by = _fingerprint()
+    truths = _truths(home, None if not play else played_by)
     names = {seed: f"{seed:06d}" for seed in seeds}
     if not play:
         names = {seed: name for seed, name in names.items() if name in truths and (home / name).is_dir()}
@@ -108,7 +109,8 @@ def _judged(
                 told = tenth
             yield judged
     if play:
-        _write_truths(home, truths)
+        worlds = {name: asdict(truth) for name, truth in sorted(truths.items())}
+        (home / "truth.json").write_text(json.dumps({"simulator": played_by, "worlds": worlds}, indent=1) + "\n")
 
 
 def _kept(folder: Path, truths: Mapping[str, Truth]) -> bool:
@@ -116,20 +118,15 @@ def _kept(folder: Path, truths: Mapping[str, Truth]) -> bool:
     return folder.name in truths and (folder / "meta.json").exists()
 
 
-def _truths(home: Path, *, any_age: bool) -> dict[str, Truth]:
-    """By the recording's folder; none that another simulator has found, unless any will do."""
+def _truths(home: Path, found_by: str | None) -> dict[str, Truth]:
+    """By the recording's folder; none that another simulator has found, unless any will do (``None``)."""
     try:
         kept: dict[str, Any] = json.loads((home / "truth.json").read_text())
     except FileNotFoundError:
         return {}
-    if not any_age and kept["simulator"] != _fingerprint():
+    if found_by not in (None, kept["simulator"]):
         return {}
     return {name: Truth(**{**truth, "ties": tuple(truth["ties"])}) for name, truth in kept["worlds"].items()}
-
-
-def _write_truths(home: Path, truths: Mapping[str, Truth]) -> None:
-    worlds = {name: asdict(truth) for name, truth in sorted(truths.items())}
-    (home / "truth.json").write_text(json.dumps({"simulator": _fingerprint(), "worlds": worlds}, indent=1) + "\n")
 
 
 def _fingerprint() -> str:

@@ -116,8 +116,6 @@ def compute(random: Random) -> World:
         slo = replace(world.slo, ttft_seconds=round(alone * random.uniform(0.5, 1.2), 2))
         if slo.ttft_seconds < _SHORTEST_TTFT_SECONDS:
             raise UnfitError
-        if slo.ttft_seconds < _TTFT_OBJECTIVES[0] / 2:
-            raise UnfitError
         return lightly(replace(world, slo=slo), random, 0.1, 0.3)
     return _with_more_of("compute", world, random)
 
