@@ -99,18 +99,22 @@ def _judged(
         for seed, name in names.items():
             needed = play and not _kept(home / name, truths)
             waiting[pool.submit(row, seed, home / name, truths.get(name), ablate, doctor, needed)] = name
-        for done in as_completed(waiting):
-            judged = done.result()
-            truths[waiting[done]] = judged.truth
-            bar.advance(task)
-            tenth = 10 * sum(future.done() for future in waiting) // len(waiting)
-            if not console.is_terminal and tenth > told:  # which shows no bar
-                console.print(f"{10 * tenth} % of {len(waiting)} worlds")
-                told = tenth
-            yield judged
-    if play:
-        worlds = {name: asdict(truth) for name, truth in sorted(truths.items())}
-        (home / "truth.json").write_text(json.dumps({"simulator": played_by, "worlds": worlds}, indent=1) + "\n")
+        try:
+            for done in as_completed(waiting):
+                judged = done.result()
+                truths[waiting[done]] = judged.truth
+                bar.advance(task)
+                tenth = 10 * sum(future.done() for future in waiting) // len(waiting)
+                if not console.is_terminal and tenth > told:  # which shows no bar
+                    console.print(f"{10 * tenth} % of {len(waiting)} worlds")
+                    told = tenth
+                yield judged
+        finally:  # what has been found is not sought again
+            pool.shutdown(cancel_futures=True)
+            if play:
+                worlds = {name: asdict(truth) for name, truth in sorted(truths.items())}
+                text = json.dumps({"simulator": played_by, "worlds": worlds}, indent=1)
+                (home / "truth.json").write_text(text + "\n")
 
 
 def _kept(folder: Path, truths: Mapping[str, Truth]) -> bool:
