@@ -86,7 +86,8 @@ def _home(kept: Path | None) -> Iterator[Path]:
 def _judged(
     home: Path, seeds: list[int], jobs: int, ablate: bool, doctor: vllm_doctor.Doctor | None, *, play: bool
 ) -> Iterator[Row]:
-    truths = _truths(home, any_age=not play)
+    played_by = _fingerprint()
+    truths = _truths(home, None if not play else played_by)
     names = {seed: f"{seed:06d}" for seed in seeds}
     if not play:
         names = {seed: name for seed, name in names.items() if name in truths and (home / name).is_dir()}
@@ -98,17 +99,22 @@ def _judged(
         for seed, name in names.items():
             needed = play and not _kept(home / name, truths)
             waiting[pool.submit(row, seed, home / name, truths.get(name), ablate, doctor, needed)] = name
-        for done in as_completed(waiting):
-            judged = done.result()
-            truths[waiting[done]] = judged.truth
-            bar.advance(task)
-            tenth = 10 * sum(future.done() for future in waiting) // len(waiting)
-            if not console.is_terminal and tenth > told:  # which shows no bar
-                console.print(f"{10 * tenth} % of {len(waiting)} worlds")
-                told = tenth
-            yield judged
-    if play:
-        _write_truths(home, truths)
+        try:
+            for done in as_completed(waiting):
+                judged = done.result()
+                truths[waiting[done]] = judged.truth
+                bar.advance(task)
+                tenth = 10 * sum(future.done() for future in waiting) // len(waiting)
+                if not console.is_terminal and tenth > told:  # which shows no bar
+                    console.print(f"{10 * tenth} % of {len(waiting)} worlds")
+                    told = tenth
+                yield judged
+        finally:  # what has been found is not sought again
+            pool.shutdown(cancel_futures=True)
+            if play:
+                worlds = {name: asdict(truth) for name, truth in sorted(truths.items())}
+                text = json.dumps({"simulator": played_by, "worlds": worlds}, indent=1)
+                (home / "truth.json").write_text(text + "\n")
 
 
 def _kept(folder: Path, truths: Mapping[str, Truth]) -> bool:
@@ -116,20 +122,15 @@ def _kept(folder: Path, truths: Mapping[str, Truth]) -> bool:
     return folder.name in truths and (folder / "meta.json").exists()
 
 
-def _truths(home: Path, *, any_age: bool) -> dict[str, Truth]:
-    """By the recording's folder; none that another simulator has found, unless any will do."""
+def _truths(home: Path, found_by: str | None) -> dict[str, Truth]:
+    """By the recording's folder; none that another simulator has found, unless any will do (``None``)."""
     try:
         kept: dict[str, Any] = json.loads((home / "truth.json").read_text())
     except FileNotFoundError:
         return {}
-    if not any_age and kept["simulator"] != _fingerprint():
+    if found_by not in (None, kept["simulator"]):
         return {}
     return {name: Truth(**{**truth, "ties": tuple(truth["ties"])}) for name, truth in kept["worlds"].items()}
-
-
-def _write_truths(home: Path, truths: Mapping[str, Truth]) -> None:
-    worlds = {name: asdict(truth) for name, truth in sorted(truths.items())}
-    (home / "truth.json").write_text(json.dumps({"simulator": _fingerprint(), "worlds": worlds}, indent=1) + "\n")
 
 
 def _fingerprint() -> str:

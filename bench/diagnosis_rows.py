@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -49,6 +50,7 @@ def row(
     if seed is not None and play:
         world = world_of(seed)
         story = world.story
+        shutil.rmtree(folder, ignore_errors=True)  # of another simulator
         write_recording(folder, world, SECONDS, warm_up_seconds=WARM_UP_SECONDS)
         truth = truth or truth_of(world)
     assert truth is not None

@@ -55,8 +55,8 @@ def loaded(world: World, rate: float, random: Random) -> World:
 
 
 def between(pinched: World, free: World, random: Random, most: float = 2.5) -> World:
-    """Loaded with more than the pinched world manages, up to ``most`` times that and less than the free one does; now
-    and then with less."""
+    """Loaded with more than the pinched world manages, up to ``most`` times that, and with less than the free one does;
+    now and then with less than either. Raises ``UnfitError`` where there is nothing between them."""
     narrow, wide = expected(pinched).requests_per_second, expected(free).requests_per_second
     chance = random.random()
     if chance < 0.1:
@@ -64,7 +64,9 @@ def between(pinched: World, free: World, random: Random, most: float = 2.5) -> W
     elif chance < 0.2:
         rate = narrow * random.uniform(0.85, 1.2)
     else:
-        low, high = 1.25 * narrow, max(1.4 * narrow, min(0.8 * wide, most * narrow))
+        low, high = 1.2 * narrow, min(0.85 * wide, most * narrow)
+        if low > high:
+            raise UnfitError
         rate = exp(random.uniform(log(low), log(high)))
     return loaded(pinched, rate, random)
 
@@ -114,8 +116,6 @@ def compute(random: Random) -> World:
         slo = replace(world.slo, ttft_seconds=round(alone * random.uniform(0.5, 1.2), 2))
         if slo.ttft_seconds < _SHORTEST_TTFT_SECONDS:
             raise UnfitError
-        if slo.ttft_seconds < _TTFT_OBJECTIVES[0] / 2:
-            raise UnfitError
         return lightly(replace(world, slo=slo), random, 0.1, 0.3)
     return _with_more_of("compute", world, random)
 
@@ -159,6 +159,8 @@ def interconnect(random: Random) -> World:
 def network(random: Random) -> World:
     world = promised(ordinary(random), random)
     world = lightly(world, random)
+    if not world.probes.every_seconds:  # nobody could know
+        world = replace(world, probes=Probes())
     slo = world.slo.ttft_seconds
     if random.random() < 0.4:
         return replace(world, gateway=Gateway(delay_seconds=random.uniform(0.002, 0.1), buffers=True))
