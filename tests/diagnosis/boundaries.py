@@ -17,7 +17,14 @@ CASES = Path(__file__).parent / "cases"
 TABLE = Path(__file__).parent / "boundaries.yaml"
 RAISED, LOWERED = (1.1, 1.5, 3, 10, 100), (0.9, 0.6, 0.3, 0.1, 0.01)
 # Of time and not of one window: what is shown and held, which other tests move.
-ELSEWHERE = ("hold_seconds", "fast_hold_seconds", "held_margin", "resume_seconds", "stale_seconds")
+ELSEWHERE = (
+    "hold_seconds",
+    "fast_hold_seconds",
+    "recovery_hold_seconds",
+    "held_margin",
+    "resume_seconds",
+    "stale_seconds",
+)
 SHOWN = ("peak_reached_ratio",)  # beside a fact, and decides nothing
 
 Row = Mapping[str, Mapping[str, Any]]  # raised and lowered: the case, and the value moved to

@@ -77,6 +77,22 @@ def test_scrapes_that_are_minutes_apart_are_judged_all_the_same() -> None:
     assert verdict.timeline == (Interval(start=0.0, end=29 * 120.0, bottleneck=Bottleneck.SCHEDULER),)
 
 
+@pytest.mark.parametrize(("age", "collecting"), [(59.0, False), (61.0, True)])
+def test_the_last_few_scrapes_are_looked_at_until_they_are_stale(age: float, collecting: bool) -> None:
+    busy = load(CASES / "scheduler_slots_full.yaml").snapshots[:3]
+    newest = later([busy[-1]], age)[0]
+
+    assert diagnose(Window(900.0, (*busy, newest)), "chat", newest.at, Thresholds()).collecting is collecting
+
+
+@pytest.mark.parametrize(("age", "expected"), [(59.0, Bottleneck.SCHEDULER), (61.0, Bottleneck.NO_DATA)])
+def test_a_scrape_of_a_minute_ago_is_no_data(age: float, expected: Bottleneck) -> None:
+    snapshots = load(CASES / "scheduler_slots_full.yaml").snapshots
+    window = Window(900.0, (*snapshots, replace(snapshots[-1], at=snapshots[-1].at + age)))
+
+    assert diagnose(window, "chat", snapshots[-1].at + age, Thresholds()).bottleneck is expected
+
+
 @pytest.mark.parametrize(
     ("folder", "expected"),
     [
