@@ -76,12 +76,13 @@ def reset_gpu(situation: Situation) -> Advice | None:
 
 
 def _broken(situation: Situation) -> list[str]:
-    """Lost, hung, in error or due for recovery: what no cooling mends."""
+    """Lost, hung, in error, due for recovery or without some of its NVLinks: what no cooling mends."""
     devices = situation.signals.devices
     if devices.sick:
         return [gpu.gpu for gpu in devices.sick]
     failed = [card.gpu for card in devices.cards if card.serious_xids or card.uncorrectable_errors]
-    return failed or [card.gpu for card in devices.cards if card.recovery_action or card.rows_failed]
+    due = [card.gpu for card in devices.cards if card.recovery_action or card.rows_failed]
+    return failed or due or [card.gpu for card in devices.cards if card.nvlinks_lost]
 
 
 def _held_back(situation: Situation) -> list[Card]:
