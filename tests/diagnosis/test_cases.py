@@ -25,10 +25,3 @@ def test_a_labelled_window_gets_its_class_with_its_evidence(case: Case) -> None:
     assert low <= verdict.scores.get(case.expect, 0.0) <= high
     assert {never: score for never in case.never if (score := verdict.scores.get(never, 0.0)) >= 0.5} == {}
     assert all(evidence.text for evidence in verdict.evidence)
-<<<<<<< HEAD
-
-
-def test_every_class_has_a_case() -> None:
-    assert {case.expect for case in CASES} == set(Bottleneck)
-=======
->>>>>>> 26d9e7e (Cases read host and links once)
