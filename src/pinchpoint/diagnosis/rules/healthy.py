@@ -1,9 +1,10 @@
 """healthy: requests run, and nobody suffers.
 
 Claims: TTFT (p95, or the mean of few) and the mean time between tokens are within the objectives, no queue lasts, no
-request is preempted steadily (unless both objectives are met with ease all the same), and our own probes, which go the clients' way, are answered in time too. Supports: all
-five known. Contradicted by any strain, and by harm on the way. A KV cache at 95 % with nothing waiting is healthy: it
-is memory in use. Fallback: with the latency histograms missing the score is lower and says so, and so it is without
+request is preempted steadily (unless both objectives are met with ease all the same), and our own probes, which go the
+clients' way, are answered in time too. Supports: all five known. Contradicted by any strain, and by harm on the way. A
+KV cache at 95 % with nothing waiting is healthy: it is memory in use.
+Fallback: with the latency histograms missing the score is lower and says so, and so it is without
 probes, for then the clients' side is unseen; with the queue unknown too, it abstains. Near an objective it is less
 sure: a part of the requests is beyond it already. Advice: none.
 """
