@@ -45,6 +45,12 @@ def test_the_host_is_that_of_all_and_tells_the_worst():
     assert machine.host.cpu_throttled_ratio == machine.services[CODE].host.cpu_throttled_ratio > 0.85
 
 
+def test_no_two_cards_are_the_same():
+    cards = SimulatedMachine(1, "healthy").gpu_readings(0.0)
+    for field in ("uuid", "pci_bus_id", "energy_joules_total"):
+        assert len({getattr(card, field) for card in cards}) == 8
+
+
 def test_every_card_is_told_once_and_links_are_within_a_service():
     machine = SimulatedMachine(1, "healthy")
     assert [reading.gpu for reading in machine.gpu_readings(0.0)] == [str(index) for index in range(8)]

@@ -7,6 +7,7 @@ from itertools import chain
 
 from pinchpoint.simulator.node.service import SAMPLE_SECONDS, Service
 from pinchpoint.simulator.scenarios import SCENARIOS, world_of
+from pinchpoint.simulator.world import World
 from pinchpoint.snapshot import GpuReading, HostReading, PeerLink
 
 
@@ -22,7 +23,7 @@ class SimulatedMachine:
             raise ValueError(f"no scenario {scenario!r}: choose one of {', '.join(SCENARIOS)}")
         self._seed, self.scenario = seed, SCENARIOS[scenario]
         self.now = 0.0
-        self.services = {name: Service(world_of(scenario, seed, name)) for name in self.scenario.worlds}
+        self.services = {name: Service(self._world(name)) for name in self.scenario.worlds}
 
     def use(self, scenario: str) -> None:
         """Play another scenario from now on. Raises ``ValueError`` on an unknown name."""
@@ -30,7 +31,7 @@ class SimulatedMachine:
             raise ValueError(f"no scenario {scenario!r}: choose one of {', '.join(SCENARIOS)}")
         self.scenario = SCENARIOS[scenario]
         for name, service in self.services.items():
-            service.use(world_of(scenario, self._seed, name))
+            service.use(self._world(name))
 
     @property
     def links(self) -> tuple[PeerLink, ...]:
@@ -73,6 +74,11 @@ class SimulatedMachine:
             cpu_pressure_ratio=max(reading.cpu_pressure_ratio or 0.0 for reading in readings),
             engine_cpu_cores=round(cores, 2),
         )
+
+    def _world(self, service: str) -> World:
+        """Each draws from a seed of its own: two services of one node are no twins."""
+        name = self.scenario.name
+        return world_of(name, self._seed + list(self.scenario.worlds).index(service), service)
 
     def _advance(self, until: float) -> None:
         for service in self.services.values():

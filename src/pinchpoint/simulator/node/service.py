@@ -41,9 +41,10 @@ class Service:
         self.engines = tuple(
             SimulatedEngine(_spec(world, index), f"{seed}/{index}", host=world.host) for index in range(world.replicas)
         )
-        seats = [(gpu, engine.spec) for engine in self.engines for gpu in engine.spec.gpus]
         self.cards = {
-            gpu: SimulatedCard(gpu, spec, _random(seed, f"card {number}")) for number, (gpu, spec) in enumerate(seats)
+            gpu: SimulatedCard(gpu, engine.spec, _random(seed, f"card {gpu}"))
+            for engine in self.engines
+            for gpu in engine.spec.gpus
         }
         self.sent: list[Sent] = []
         self._outside: dict[Request, tuple[int, Callable[[], None]]] = {}
