@@ -18,10 +18,10 @@ WARM_UP_SECONDS, SECONDS = 30.0, 120.0
 class Outcome:
     """Of one window, all as the clients measured it.
 
-        ``goodput`` is requests a second that ended in the window with TTFT and mean TPOT within the objectives. A quicker
-    engine is asked more by clients that wait for an answer before they ask again, which is no promise kept: of those it
-    is their share of the requests.
-        ``in_slo_share`` is theirs of all whose fate was sealed in it: answered, or open and late beyond repair; 1 when
+    ``goodput`` is requests a second that ended in the window with TTFT and mean TPOT within the objectives. Clients
+    that wait for an answer ask a quicker engine more often, which is no promise kept: of those it is ``in_slo_share``.
+
+    ``in_slo_share`` is theirs of all whose fate was sealed in it: answered, or open and late beyond repair; 1 when
     nobody asked. Latencies of what is still open are those so far. TTFT is of the p95 and the median, TPOT the mean.
     """
 
