@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from pinchpoint.capacity import MeasuredRun, compare
-from pinchpoint.capacity.measured_run import share_within
 from pinchpoint.diagnosis import Advice, Bottleneck
-from pinchpoint.snapshot import EngineFacts, Histogram
+from pinchpoint.snapshot import EngineFacts
 
 QUEUED = MeasuredRun(
     bottleneck=Bottleneck.COMPUTE,
@@ -111,9 +110,3 @@ def test_several_changes_at_once_tell_not_which_of_them_it_was() -> None:
     assert [change.name for change in found.changes] == ["max_num_seqs"], "what one run alone tells is no change"
     two = compare(QUEUED, facts(replace(WELL, replicas=2), max_num_seqs=128))
     assert "several things changed at once" in two.lessons[-1]
-
-
-def test_a_share_within_a_bound_is_interpolated_in_its_bucket() -> None:
-    seen = Histogram((1.0, 2.0, float("inf")), (10.0, 30.0, 40.0), 60.0, 40.0)
-    assert [share_within(seen, at) for at in (0.5, 1.0, 1.5, 2.0, 9.0)] == [0.125, 0.25, 0.5, 0.75, 0.75]
-    assert share_within(Histogram((float("inf"),), (0.0,), 0.0, 0.0), 1.0) is None

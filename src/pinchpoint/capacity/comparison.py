@@ -7,6 +7,7 @@ from math import log2
 from pinchpoint.capacity.measured_run import MeasuredRun
 from pinchpoint.diagnosis.judgement import percent
 from pinchpoint.diagnosis.levers.growing import REPLICA_GAIN, TENSOR_PARALLEL_GAIN
+from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.verdict import Bottleneck
 
 _ALIKE = 0.25  # of the larger: loads that differ by more are no comparison
@@ -130,7 +131,7 @@ def _better(before: MeasuredRun, after: MeasuredRun) -> bool:
     late = _falls(before.ttft_p95_seconds, after.ttft_p95_seconds, before.slo.ttft_seconds)
     late = late or _falls(before.client_ttft_seconds, after.client_ttft_seconds, before.slo.ttft_seconds)
     slow = _falls(before.tpot_seconds, after.tpot_seconds, before.slo.tpot_seconds)
-    more = _times(after.output_tokens_per_second, before.output_tokens_per_second)
+    more = ratio(after.output_tokens_per_second, before.output_tokens_per_second)
     return late or slow or (more is not None and more >= 1 + _MATTERS and before.bottleneck not in _NO_PINCH)
 
 
@@ -142,10 +143,6 @@ def _gain(then: float | None, now: float | None) -> float | None:
     return None if then is None or now is None else now - then
 
 
-def _times(one: float | None, other: float | None) -> float | None:
-    return one / other if one is not None and other else None
-
-
 def _ranks(run: MeasuredRun) -> int:
     return max(1, run.facts.tensor_parallel_size or 1)
 
@@ -155,13 +152,13 @@ def _gpus(run: MeasuredRun) -> int:
 
 
 def _slower(before: MeasuredRun, after: MeasuredRun) -> bool:
-    times = _times(after.tpot_seconds, before.tpot_seconds)
+    times = ratio(after.tpot_seconds, before.tpot_seconds)
     return times is not None and times >= 1 + _MATTERS
 
 
 def _of_links(before: MeasuredRun, after: MeasuredRun, *, split: bool) -> Iterator[str]:
     if split and _slower(before, after):
-        times = _times(after.tpot_seconds, before.tpot_seconds) or 1.0
+        times = ratio(after.tpot_seconds, before.tpot_seconds) or 1.0
         yield (
             f"a token takes {percent(times - 1)} longer on {_ranks(after)} GPUs than on {_ranks(before)}: stop, go "
             "back, and check the links between them (nvidia-smi topo -m, NCCL_DEBUG=INFO)"
@@ -174,7 +171,7 @@ def _of_first_token(before: MeasuredRun, after: MeasuredRun) -> Iterator[str]:
     by_clients = (before.client_ttft_seconds or 0.0) > before.slo.ttft_seconds
     late = by_clients or (before.ttft_p95_seconds or 0.0) > before.slo.ttft_seconds
     first = (after.client_ttft_seconds, before.client_ttft_seconds)
-    times = _times(*first) if by_clients else _times(after.ttft_p50_seconds, before.ttft_p50_seconds)
+    times = ratio(*first) if by_clients else ratio(after.ttft_p50_seconds, before.ttft_p50_seconds)
     on_the_way = before.bottleneck is after.bottleneck is Bottleneck.NETWORK
     if on_the_way or (late and times is not None and abs(times - 1) < _MATTERS):
         yield (
@@ -186,14 +183,14 @@ def _of_first_token(before: MeasuredRun, after: MeasuredRun) -> Iterator[str]:
 def _of_gain(before: MeasuredRun, after: MeasuredRun) -> Iterator[str]:
     """What more GPUs brought against what they bring in practice."""
     ranks, replicas = _ranks(after) / _ranks(before), after.replicas / before.replicas
-    pace = _times(before.tpot_seconds, after.tpot_seconds)
+    pace = ratio(before.tpot_seconds, after.tpot_seconds)
     if ranks > 1 and replicas == 1:
         yield from _against(pace, ranks, TENSOR_PARALLEL_GAIN, "the pace of tokens is")
     if replicas > 1 and ranks == 1 and before.bottleneck in _OF_CAPACITY:
         if after.bottleneck in _NO_PINCH:
             yield "the replicas are not filled by this load: how much more they bear takes a load test"
             return
-        more = _times(after.output_tokens_per_second, before.output_tokens_per_second)
+        more = ratio(after.output_tokens_per_second, before.output_tokens_per_second)
         yield from _against(more, replicas, REPLICA_GAIN, "the tokens made a second are")
 
 

@@ -1,10 +1,10 @@
 """A recording in the few figures that tell whether a change was worth it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from pinchpoint.diagnosis.rates import Histories, histories, known, mean, observed, rate, ratio, total
+from pinchpoint.diagnosis.rates import histories, known, mean, observed, observed_mean, rate, ratio, total
 from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Diagnosis
 from pinchpoint.snapshot import (
     EngineFacts,
@@ -12,7 +12,6 @@ from pinchpoint.snapshot import (
     Histogram,
     Placement,
     Quantile,
-    ReplicaReading,
     Slo,
     Snapshot,
 )
@@ -66,9 +65,10 @@ def measured_run(snapshots: Sequence[Snapshot], engine: str, diagnosis: Diagnosi
         arrivals_per_second=_arrivals(ttft, waiting, seconds),
         in_flight=total([mean(running), mean(waiting)]),
         waiting=mean(waiting),
-        prompt_tokens=_per_request(every, lambda replica: replica.request_prompt_tokens)
+        prompt_tokens=observed_mean(every, lambda replica: replica.request_prompt_tokens)
         or ratio(rate(every, lambda replica: replica.prompt_tokens_total), finished),
-        output_tokens=_per_request(every, lambda replica: replica.request_generation_tokens) or ratio(output, finished),
+        output_tokens=observed_mean(every, lambda replica: replica.request_generation_tokens)
+        or ratio(output, finished),
         client_ttft_seconds=_client_ttft(snapshots, engine),
         ttft_p50_seconds=_seconds(ttft.quantile(0.5)) if ttft else None,
         ttft_p95_seconds=_seconds(ttft.quantile(0.95)) if ttft else None,
@@ -116,11 +116,6 @@ def _arrivals(ttft: Histogram | None, waiting: Sequence[float | None], seconds: 
     return known(max(0.0, ttft.count + grown) / seconds) if ttft and seconds > 0 else None
 
 
-def _per_request(every: Histories, pick: Callable[[ReplicaReading], Histogram | None]) -> float | None:
-    found = observed(every, pick)
-    return known(found.mean) if found else None
-
-
 def _seconds(quantile: Quantile | None) -> float | None:
     """The value, or the edge that is known."""
     if quantile is None:
@@ -131,23 +126,9 @@ def _seconds(quantile: Quantile | None) -> float | None:
 def _in_slo(ttft: Histogram | None, per_request: Histogram | None, pace: Histogram | None, slo: Slo) -> float | None:
     """Where no request's own pace is told, the mean of all stands for it."""
     if per_request is not None:
-        paced = share_within(per_request, slo.tpot_seconds)
+        paced = known(per_request.share_within(slo.tpot_seconds))
     else:
         met = known(pace.mean) if pace else None
         paced = None if met is None else float(met <= slo.tpot_seconds)
-    first = share_within(ttft, slo.ttft_seconds) if ttft else None
+    first = known(ttft.share_within(slo.ttft_seconds)) if ttft else None
     return min((share for share in (first, paced) if share is not None), default=None)
-
-
-def share_within(histogram: Histogram, seconds: float) -> float | None:
-    """Share of the observations up to ``seconds``, interpolated within its bucket; ``None`` without any."""
-    whole = histogram.counts[-1] if histogram.counts else 0.0
-    if whole <= 0:
-        return None
-    lower, below = 0.0, 0.0
-    for upper, count in zip(histogram.bounds, histogram.counts, strict=True):
-        if seconds < upper:
-            part = 0.0 if upper == float("inf") else (seconds - lower) / (upper - lower)
-            return known((below + part * (count - below)) / whole)
-        lower, below = upper, count
-    return 1.0

@@ -7,7 +7,7 @@ compared with the other.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pinchpoint.diagnosis.rates import histories, known, observed
+from pinchpoint.diagnosis.rates import histories, known, observed, observed_mean, ratio, total
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.snapshot import EngineReading, Histogram, Quantile
 
@@ -55,8 +55,8 @@ def latency_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Lat
         inter_token = observed(every, lambda replica: replica.tpot_seconds)
     requests = [observed(part, lambda replica: replica.tpot_seconds) for part in (every, newer)]
     tpot, tpot_by = _tpot(_mean(inter_token), requests, readings[-1].slo.tpot_seconds if readings else 0.0, thresholds)
-    queue = _mean(observed(every, lambda replica: replica.queue_seconds))
-    prefill = _mean(observed(every, lambda replica: replica.prefill_seconds))
+    queue = observed_mean(every, lambda replica: replica.queue_seconds)
+    prefill = observed_mean(every, lambda replica: replica.prefill_seconds)
     return Latency(
         ttft_observations=known(ttft.count) if ttft else None,
         ttft_mean_seconds=_mean(ttft),
@@ -72,9 +72,7 @@ def latency_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Lat
         inter_token_p99_seconds=_quantile(inter_token, 0.99),
         queue_mean_seconds=queue,
         prefill_mean_seconds=prefill,
-        prefill_time_share=(
-            prefill / (queue + prefill) if queue is not None and prefill is not None and queue + prefill > 0 else None
-        ),
+        prefill_time_share=None if queue is None else ratio(prefill, total([queue, prefill])),
     )
 
 

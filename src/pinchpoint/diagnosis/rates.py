@@ -68,6 +68,11 @@ def observed(every: Histories, pick: Callable[[ReplicaReading], Histogram | None
     return together
 
 
+def observed_mean(every: Histories, pick: Callable[[ReplicaReading], Histogram | None]) -> float | None:
+    found = observed(every, pick)
+    return known(found.mean) if found else None
+
+
 def last_rise(every: Histories, pick: Callable[[ReplicaReading], float | None]) -> float | None:
     """When a counter was last seen higher than before, on any replica; ``None`` when it never was."""
     rises = [

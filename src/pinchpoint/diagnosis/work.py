@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pinchpoint.diagnosis.latency import Latency
 from pinchpoint.diagnosis.load import Load
 from pinchpoint.diagnosis.moments import waiting_of
-from pinchpoint.diagnosis.rates import histories, known, mean, observed, ratio, total
+from pinchpoint.diagnosis.rates import histories, known, mean, observed, observed_mean, ratio, total
 from pinchpoint.physics import StepWork
 from pinchpoint.snapshot import EngineReading, Histogram, ReplicaReading
 
@@ -40,9 +40,9 @@ def work_of(readings: Sequence[EngineReading], load: Load, latency: Latency) -> 
     steps_per_second = load.steps_per_second
     step = ratio(len(busy), len(readings) * steps_per_second) if steps_per_second else latency.inter_token_mean_seconds
     running = mean([replica.requests_running for replica in busy])
-    prompt = _mean(observed(every, lambda replica: replica.request_prompt_tokens))
+    prompt = observed_mean(every, lambda replica: replica.request_prompt_tokens)
     prompt = prompt if prompt is not None else ratio(load.prompt_tokens_per_second, load.requests_started_per_second)
-    context = _context(busy, prompt, _mean(observed(every, lambda replica: replica.request_generation_tokens)))
+    context = _context(busy, prompt, observed_mean(every, lambda replica: replica.request_generation_tokens))
     per_step = steps_per_second or ratio(len(busy) / len(readings), step)
     decode = ratio(load.generation_tokens_per_second, per_step)
     kinds = _kinds(tokens, readings[-1].facts.max_num_batched_tokens)
@@ -64,10 +64,6 @@ def work_of(readings: Sequence[EngineReading], load: Load, latency: Latency) -> 
 def _runs(replica: ReplicaReading) -> bool:
     """A replica that doesn't say how many run is taken to be at work."""
     return replica.requests_running is None or (known(replica.requests_running) or 0.0) > 0
-
-
-def _mean(histogram: Histogram | None) -> float | None:
-    return known(histogram.mean) if histogram else None
 
 
 def _context(busy: Sequence[ReplicaReading], prompt: float | None, generation: float | None) -> float | None:
