@@ -56,8 +56,7 @@ def drain_gpu(situation: Situation) -> Advice | None:
         return None
     return Advice(
         action="drain_gpu",
-        text=f"Take the engine of {names(gpus)} out of rotation; read the kernel log for an Xid (dmesg | grep -i "
-        "xid).",
+        text=f"Take the engine of {names(gpus)} out of rotation; read the kernel log for an Xid (dmesg | grep -i xid).",
         risk=_without_it(situation),
     )
 
