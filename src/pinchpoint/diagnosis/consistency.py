@@ -148,7 +148,7 @@ def _closed_peers(links: Iterable[PeerLink]) -> Iterable[Finding]:
     closed: dict[str, list[tuple[str, str]]] = {}
     for link in links:
         one, other = sorted((link.gpu, link.peer), key=_by_number)
-        if link.p2p not in ("", "ok") and (one, other) not in closed.setdefault(link.p2p, []):
+        if not link.peer_to_peer and (one, other) not in closed.setdefault(link.p2p, []):
             closed[link.p2p].append((one, other))
     for why, pairs in closed.items():
         named = ", ".join(f"{one}–{other}" for one, other in pairs[:MAX_PAIRS_NAMED])

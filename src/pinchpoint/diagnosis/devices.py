@@ -17,6 +17,7 @@ FAULT_THROTTLES = (
     ThrottleReason.HW_POWER_BRAKE,
     ThrottleReason.SW_THERMAL_SLOWDOWN,
 )
+HEAT = frozenset({ThrottleReason.HW_THERMAL_SLOWDOWN, ThrottleReason.SW_THERMAL_SLOWDOWN})
 POWER_CAP = (ThrottleReason.SW_POWER_CAP,)
 # NVIDIA's Xid catalogue. Application errors (13, 31, 43, 45) are not the card's.
 SERIOUS_XIDS: Mapping[str, str] = {

@@ -13,7 +13,6 @@ from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.physics import Link, communication_seconds, link_peak
 from pinchpoint.snapshot import EngineReading, GpuReading, PeerLink, Snapshot
 
-_P2P = ("", "ok")
 _PCIE, _THROUGH_HOST = ("PIX", "PXB", "PHB"), "NODE"
 _FAR = (*_PCIE, _THROUGH_HOST, "SYS")
 
@@ -66,7 +65,7 @@ def links_of(
         tensor_parallel_size=float(size),
         link_worst=label,
         link_worst_bytes_per_second=peak.bytes_per_second if peak else None,
-        link_without_p2p=float(sum(not _reaches(link) for link in links)) if links else None,
+        link_without_p2p=float(sum(not link.peer_to_peer for link in links)) if links else None,
         communication_step_seconds=step,
         communication_share=_share(step, roofline.step_seconds, reached),
         communication_prompt_share=_share(prompt, latency.prefill_mean_seconds, reached),
@@ -92,7 +91,7 @@ def _worst(links: Iterable[PeerLink], machine: Machine | None, trained: float | 
     ``trained`` is what the cards' PCIe links run at, of their best. A pair without peer-to-peer goes through the host,
     whatever switch it sits on.
     """
-    ways = {(link.link, link.link if _reaches(link) or link.link not in _PCIE else _THROUGH_HOST) for link in links}
+    ways = {(link.link, link.link if link.peer_to_peer or link.link not in _PCIE else _THROUGH_HOST) for link in links}
     if machine is None:
         return max((label for label, _ in ways), key=_distance, default=""), None
     peaks = [(peak, label) for label, way in ways if (peak := link_peak(way, machine.gpu))]
@@ -106,10 +105,6 @@ def _worst(links: Iterable[PeerLink], machine: Machine | None, trained: float | 
 
 def is_nvlink(label: str) -> bool:
     return label.startswith("NV")
-
-
-def _reaches(link: PeerLink) -> bool:
-    return link.p2p in _P2P
 
 
 def _distance(label: str) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
 
+from pinchpoint.diagnosis.consistency import names
 from pinchpoint.snapshot import EngineReading, GpuReading, PeerLink, Snapshot
 
 UNKNOWN_LINK = "?"
@@ -110,7 +111,7 @@ def judge_tensor_parallel(gpus: Sequence[str], links: Sequence[PeerLink]) -> Top
     kinds = {pair: _kind(link) for pair, link in pairs.items()}
     kind = next((kind for kind in _WORST_FIRST if kind in kinds.values()), Connection.UNKNOWN)
     worst = tuple(pair for pair in pairs if kinds[pair] is kind)
-    closed = next((link for link in pairs.values() if link and link.p2p not in ("", "ok")), None)
+    closed = next((link for link in pairs.values() if link and not link.peer_to_peer), None)
     verdict = _VERDICTS[kind]
     if kind is Connection.NVLINK and closed:
         verdict = TensorParallel.COSTLY
@@ -188,14 +189,14 @@ def _what(
     words = " and ".join(sorted({link.link for pair in worst if (link := pairs[pair])}))
     one, other = worst[0] if worst else ("", "")
     if kind is Connection.NVLINK:
-        return f"{_name(group)} are connected by NVLink ({words})."
+        return f"{names(group)} are connected by NVLink ({words})."
     if kind is Connection.PCIE_SAME_SWITCH:
         return f"GPU {one} and GPU {other} share no NVLink, only PCIe switches ({words})."
     if kind is Connection.CROSSES_HOST_BRIDGE:
         return f"GPU {one} and GPU {other} reach each other through the CPU's PCIe host bridge ({words})."
     if kind is Connection.CROSSES_SOCKETS:
         return f"GPU {one} and GPU {other} are on different CPU sockets ({words})."
-    return f"How {_name(group)} are connected is not known; nvidia-smi topo -m may tell."
+    return f"How {names(group)} are connected is not known; nvidia-smi topo -m may tell."
 
 
 def _so(kind: Connection, group: tuple[str, ...], kinds: Mapping[tuple[str, str], Connection], *, closed: bool) -> str:
@@ -230,10 +231,6 @@ def _islands(
         else:
             home.append(gpu)
     return [tuple(island) for island in islands if len(island) > 1]
-
-
-def _name(group: tuple[str, ...]) -> str:
-    return f"GPUs {', '.join(group[:-1])} and {group[-1]}" if len(group) > 1 else f"GPU {''.join(group)}"
 
 
 def _number(gpu: str) -> tuple[int, str]:

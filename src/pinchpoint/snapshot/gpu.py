@@ -43,6 +43,11 @@ class PeerLink:
     link: str
     p2p: str = ""
 
+    @property
+    def peer_to_peer(self) -> bool:
+        """One reads the other's memory, as far as is known; else their data goes through the host."""
+        return self.p2p in ("", "ok")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuReading:

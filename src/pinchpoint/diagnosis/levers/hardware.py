@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 
-from pinchpoint.diagnosis.devices import Card
+from pinchpoint.diagnosis.consistency import names
+from pinchpoint.diagnosis.devices import HEAT, Card
 from pinchpoint.diagnosis.judgement import percent
 from pinchpoint.diagnosis.levers.situation import Situation
 from pinchpoint.diagnosis.verdict import Advice
 from pinchpoint.snapshot import ThrottleReason
 
-_HEAT = (ThrottleReason.HW_THERMAL_SLOWDOWN, ThrottleReason.SW_THERMAL_SLOWDOWN)
-
 
 def check_cooling(situation: Situation) -> Advice | None:
     held = _held_back(situation)
-    hot = [card for card in held if _flagged(card, *_HEAT) or _either(card)]
+    hot = [card for card in held if _flagged(card, *HEAT) or _either(card)]
     if not hot or not _faulty(situation):
         return None
     return Advice(
@@ -52,25 +51,23 @@ def check_pcie_link(situation: Situation) -> Advice | None:
 
 
 def drain_gpu(situation: Situation) -> Advice | None:
-    names = _broken(situation) or [card.gpu for card in _held_back(situation)]
-    if not names:
+    gpus = _broken(situation) or [card.gpu for card in _held_back(situation)]
+    if not gpus:
         return None
     return Advice(
         action="drain_gpu",
-        text=f"Take the engine of {_named(names)} out of rotation; read the kernel log for an Xid (dmesg | grep -i "
-        "xid).",
+        text=f"Take the engine of {names(gpus)} out of rotation; read the kernel log for an Xid (dmesg | grep -i xid).",
         risk=_without_it(situation),
     )
 
 
 def reset_gpu(situation: Situation) -> Advice | None:
-    names = _broken(situation)
-    if not names:
+    gpus = _broken(situation)
+    if not gpus:
         return None
     return Advice(
         action="reset_gpu",
-        text=f"Reset {_named(names)} (nvidia-smi --gpu-reset -i {','.join(names)}) or reboot; replace what fails "
-        "again.",
+        text=f"Reset {names(gpus)} (nvidia-smi --gpu-reset -i {','.join(gpus)}) or reboot; replace what fails again.",
         risk="A reset ends whatever runs on the card.",
     )
 
@@ -112,7 +109,7 @@ def _flagged(card: Card, *reasons: ThrottleReason) -> bool:
 
 def _either(card: Card) -> bool:
     """``hw_slowdown`` alone is heat or the power brake: the driver does not tell which."""
-    return not _flagged(card, *_HEAT, ThrottleReason.HW_POWER_BRAKE)
+    return not _flagged(card, *HEAT, ThrottleReason.HW_POWER_BRAKE)
 
 
 def _throttled(cards: Sequence[Card], by: str) -> str | None:
@@ -134,9 +131,4 @@ def _without_it(situation: Situation) -> str:
 
 
 def _gpus(cards: Sequence[Card]) -> str:
-    return _named([card.gpu for card in cards])
-
-
-def _named(names: Sequence[str]) -> str:
-    *first, last = sorted(names, key=lambda name: (len(name), name))
-    return f"GPUs {', '.join(first)} and {last}" if first else f"GPU {last}"
+    return names([card.gpu for card in cards])

@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pinchpoint.diagnosis.clock import quicker_at_full_clock
-from pinchpoint.diagnosis.devices import SERIOUS_XIDS, Card
+from pinchpoint.diagnosis.consistency import names
+from pinchpoint.diagnosis.devices import HEAT, SERIOUS_XIDS, Card
 from pinchpoint.diagnosis.judgement import Judgement, count, fact, gathered, percent, ramp
 from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.signals import Signals
@@ -33,7 +34,6 @@ _STATES = {
     GpuState.RESET_REQUIRED: "needs a reset",
     GpuState.HUNG: "hangs",
 }
-_HEAT = frozenset({ThrottleReason.HW_THERMAL_SLOWDOWN, ThrottleReason.SW_THERMAL_SLOWDOWN})
 
 
 def hardware(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -78,8 +78,8 @@ def _errors(signals: Signals, thresholds: Thresholds) -> Judgement:
         errors = card.uncorrectable_errors or None
         text = f"GPU {card.gpu}: {{value}} uncorrectable memory errors within the window"
         evidence += gathered(fact("gpu_uncorrectable_errors", errors, text, count))
-    names = [card.gpu for card in bad]
-    why = f"{_gpus(names)} {'reports' if len(bad) == 1 else 'report'} serious errors"
+    gpus = [card.gpu for card in bad]
+    why = f"{names(gpus)} {'reports' if len(bad) == 1 else 'report'} serious errors"
     return _hardware(0.9, thresholds, why, tuple(evidence))
 
 
@@ -97,8 +97,8 @@ def _to_recover(signals: Signals, thresholds: Thresholds) -> Judgement:
         )
     ]
     strain = strain_of(signals, thresholds)
-    names = [card.gpu for card in bad]
-    why = f"{_gpus(names)} {'is' if len(bad) == 1 else 'are'} due for recovery, and requests are late"
+    gpus = [card.gpu for card in bad]
+    why = f"{names(gpus)} {'is' if len(bad) == 1 else 'are'} due for recovery, and requests are late"
     score = 0.9 if strain.any else 0.4
     return _hardware(score, thresholds, why, (*evidence, *strain.evidence))
 
@@ -114,8 +114,8 @@ def _nvlinks(signals: Signals, thresholds: Thresholds) -> Judgement:
     ]
     strain = strain_of(signals, thresholds)
     score = 0.9 if strain.any else 0.4
-    names = [card.gpu for card in bad]
-    return _hardware(score, thresholds, f"{_gpus(names)} lost NVLinks", (*gathered(*facts), *strain.evidence))
+    gpus = [card.gpu for card in bad]
+    return _hardware(score, thresholds, f"{names(gpus)} lost NVLinks", (*gathered(*facts), *strain.evidence))
 
 
 def _link(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -135,8 +135,8 @@ def _link(signals: Signals, thresholds: Thresholds) -> Judgement:
         )
         for card in slow
     ]
-    names = [card.gpu for card in slow]
-    why = f"{_gpus(names)} {'runs' if len(slow) == 1 else 'run'} below the best of the PCIe link, and requests are late"
+    gpus = [card.gpu for card in slow]
+    why = f"{names(gpus)} {'runs' if len(slow) == 1 else 'run'} below the best of the PCIe link, and requests are late"
     judgement = _hardware(
         score if strain.any else min(score, 0.3), thresholds, why, (*gathered(*facts), *strain.evidence)
     )
@@ -174,7 +174,7 @@ def _throttle(signals: Signals, thresholds: Thresholds) -> Judgement:
     judgement = _hardware(
         max(fault, capped),
         thresholds,
-        f"{_gpus([card.gpu for card in held])} {'is' if len(held) == 1 else 'are'} held back by {cause}, {late}",
+        f"{names([card.gpu for card in held])} {'is' if len(held) == 1 else 'are'} held back by {cause}, {late}",
         (*(facts[0] if facts else ()), *strain.evidence, *(each for more in facts[1:] for each in more)),
     )
     return replace(judgement, gate=judgement.gate and fault >= thresholds.throttle_settles_score)
@@ -228,7 +228,7 @@ def _cause(cards: Sequence[Card]) -> str:
     active = {reason for card in cards for reason in card.fault_throttles}
     causes = [
         word
-        for word, found in (("heat", active & _HEAT), ("the power brake", ThrottleReason.HW_POWER_BRAKE in active))
+        for word, found in (("heat", active & HEAT), ("the power brake", ThrottleReason.HW_POWER_BRAKE in active))
         if found
     ]
     return " and ".join(causes) or "a hardware slowdown (heat or power brake)"
@@ -248,11 +248,6 @@ def _slowness(card: Card, thresholds: Thresholds, cause: str, *, faulty: bool) -
             percent,
         ),
     )
-
-
-def _gpus(names: Sequence[str]) -> str:
-    *first, last = sorted(names, key=lambda name: (len(name), name)) or ["?"]
-    return f"GPUs {', '.join(first)} and {last}" if first else f"GPU {last}"
 
 
 def _hardware(
