@@ -10,6 +10,7 @@ from pinchpoint.diagnosis.growth import Growth
 from pinchpoint.diagnosis.host import HostLoad
 from pinchpoint.diagnosis.latency import Latency
 from pinchpoint.diagnosis.levers import levers_for
+from pinchpoint.diagnosis.levers.flags import flag
 from pinchpoint.diagnosis.links import Links
 from pinchpoint.diagnosis.load import Load
 from pinchpoint.diagnosis.roofline import Roofline
@@ -48,6 +49,11 @@ def levers(bottleneck: Bottleneck, signals: Signals = ENGINE, *missing: str) -> 
 
 def known(signals: Signals = ENGINE, **facts: object) -> Signals:
     return replace(signals, facts=replace(signals.facts, **facts))  # type: ignore[arg-type]
+
+
+def test_a_flag_has_all_digits_of_its_number() -> None:
+    assert flag("vllm", "max_model_len", 1_048_576.0) == "--max-model-len 1048576"
+    assert flag("sglang", "gpu_memory_utilization", 0.95) == "--mem-fraction-static 0.95"
 
 
 @pytest.mark.parametrize("bottleneck", list(Bottleneck))

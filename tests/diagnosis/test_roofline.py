@@ -99,7 +99,9 @@ def test_the_cards_say_their_name_where_no_fact_does():
         for index, name in (("0", "NVIDIA H100 80GB HBM3"), ("1", "NVIDIA L4"))
     )
     assert signals(one, nameless).roofline.roofline_ratio is None
-    assert signals(one, nameless, cards[:1]).roofline == signals(one).roofline
+    named = signals(one, nameless, cards[:1])
+    assert named.roofline == signals(one).roofline
+    assert named.facts.gpu_name == FACTS.gpu_name
     assert signals(one, nameless, cards).roofline.roofline_ratio is None  # two kinds: nobody says which
 
 

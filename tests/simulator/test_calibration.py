@@ -8,11 +8,11 @@ from bench.calibration import POINTS, compare
 OF_ANOTHER_TIME = "Mixtral 8x7B, 2 × H200: 200 of ShareGPT at once"
 
 
-def test_published_figures_are_met_within_a_quarter_and_mostly_within_an_eighth():
+def test_published_figures_are_met_within_a_quarter_and_half_of_them_within_15_percent():
     found = compare(seeds=7)
 
     assert len(found) == len(POINTS)
     errors = {each.what: abs(each.error_ratio) for each in found}
     assert errors.pop(OF_ANOTHER_TIME) < 0.6
-    assert max(errors.values()) < 0.3
+    assert max(errors.values()) < 0.25
     assert median(errors.values()) < 0.15

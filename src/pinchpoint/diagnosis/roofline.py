@@ -13,6 +13,7 @@ from pinchpoint.physics import (
     ModelShape,
     StepTime,
     StepWork,
+    dense_flops,
     gpu_by_name,
     kv_dtype_bytes,
     step_time,
@@ -35,9 +36,7 @@ class Roofline:
     roofline_ratio: float | None = None  # roofline over observed: 1 is as fast as this card goes
     memory_bandwidth_utilization_ratio: float | None = None  # bytes that had to be moved, of the peak
     compute_utilization_ratio: float | None = None  # FLOPs that had to be done while requests ran, of the peak
-    step_explained_ratio: float | None = (
-        None  # a step at usual efficiency over observed: the rest is not the GPU's work
-    )
+    step_explained_ratio: float | None = None  # a step at usual efficiency over observed: the rest is no GPU's work
     decode_roofline_seconds: float | None = None  # a step of the running requests at peak, without any prompt
     roofline_compute_share: float | None = None  # compute over compute and memory time at peak: which one paces
     demand_ratio: float | None = None  # requests that came over those that started, where the queue is counted
@@ -45,9 +44,7 @@ class Roofline:
     prompt_roofline_seconds: float | None = None  # a mean prompt's computation at peak, alone on the engine's cards
     # The time between tokens if all who wait ran too, as if slots and KV cache had no limit: what is gained by them.
     inter_token_if_admitted_seconds: float | None = None
-    admission_gain_ratio: float | None = (
-        None  # requests finished, were as many let in as tokens on time allow, over now
-    )
+    admission_gain_ratio: float | None = None  # requests finished, were so many let in that tokens are just on time
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +70,9 @@ class Machine:
         )
 
 
-def machine_of(facts: EngineFacts, gpu_name: str | None = None) -> Machine | None:
-    """From what is known of the engine; ``gpu_name`` is what its cards call themselves, where no fact says it."""
-    name = facts.gpu_name or gpu_name
-    gpu = gpu_by_name(name) if name else None
+def machine_of(facts: EngineFacts) -> Machine | None:
+    """From what is known of the engine; ``None`` without its model's shape or its card's peaks."""
+    gpu = gpu_by_name(facts.gpu_name) if facts.gpu_name else None
     if gpu is None or not facts.model_config:
         return None
     config = facts.model_config
@@ -95,16 +91,13 @@ def machine_of(facts: EngineFacts, gpu_name: str | None = None) -> Machine | Non
 
 
 def flops_utilization(machine: Machine | None, reading: EngineReading, load: Load) -> float | None:
-    """2 FLOPs a weight and token over the peak of the engine's cards, idle time included.
-
-    Kaplan et al. 2020; of a mixture of experts the weights that a token passes.
-    """
+    """What all tokens cost, attention apart, over the peak of the engine's cards, idle time included."""
     prompt, generation = load.prompt_tokens_per_second, load.generation_tokens_per_second
     if machine is None or prompt is None or generation is None:
         return None
     ranks = machine.tensor_parallel_size * max(1, reading.facts.pipeline_parallel_size or 1)
     cards = ranks * max(1, len(reading.replicas))
-    return known(2.0 * machine.shape.computed_parameters * (prompt + generation) / (cards * machine.peak_flops))
+    return known(dense_flops(machine.shape, prompt + generation) / (cards * machine.peak_flops))
 
 
 def roofline_of(
@@ -117,8 +110,10 @@ def roofline_of(
     step, context = work.step_seconds, work.context_tokens
     if machine is None or not work.steps:
         return Roofline(step_seconds=step, demand_ratio=work.demand_ratio, running_context_tokens=context)
-    grows = _grows(machine, work, thresholds)
     times = [(machine.time(each), share) for each, share in work.steps]
+    usual = [(*_usual(machine, time, thresholds), share) for time, share in times]
+    explained = sum(share * max(compute, memory) for compute, memory, share in usual)
+    grows = _grows(machine, work, explained, thresholds)
     at_peak = known(sum(share * time.seconds for time, share in times))
     compute = sum(share * time.compute_seconds for time, share in times)
     memory = sum(share * time.memory_seconds for time, share in times)
@@ -128,9 +123,9 @@ def roofline_of(
         roofline_ratio=ratio(at_peak, step),
         memory_bandwidth_utilization_ratio=ratio(memory, step),
         compute_utilization_ratio=ratio(compute, step),
-        step_explained_ratio=ratio(sum(share * _usual(machine, time, thresholds) for time, share in times), step),
+        step_explained_ratio=ratio(explained, step),
         decode_roofline_seconds=_decode(machine, work),
-        roofline_compute_share=_compute_share(machine, times, thresholds),
+        roofline_compute_share=_compute_share(usual),
         demand_ratio=work.demand_ratio,
         running_context_tokens=context,
         prompt_roofline_seconds=_prompt(machine, work),
@@ -144,9 +139,9 @@ def _flops_reached(machine: Machine, thresholds: Thresholds) -> float:
     return thresholds.flops_reached_ratio * (1.0 if machine.shape.experts is None else thresholds.experts_flops_ratio)
 
 
-def _usual(machine: Machine, time: StepTime, thresholds: Thresholds) -> float:
-    """A step at the efficiency that real kernels reach."""
-    return max(
+def _usual(machine: Machine, time: StepTime, thresholds: Thresholds) -> tuple[float, float]:
+    """Compute and memory time of a step at the efficiency that real kernels reach."""
+    return (
         time.compute_seconds / _flops_reached(machine, thresholds),
         time.memory_seconds / thresholds.bandwidth_reached_ratio,
     )
@@ -160,13 +155,11 @@ def _decode(machine: Machine, work: Work) -> float | None:
     return known(machine.time(decode).seconds)
 
 
-def _compute_share(machine: Machine, times: Sequence[tuple[StepTime, float]], thresholds: Thresholds) -> float | None:
+def _compute_share(usual: Sequence[tuple[float, float, float]]) -> float | None:
     """How much of the steps' time belongs to compute, in each step by its own two times: a few long prompts between
     many short decode steps are both."""
     belongs = total = 0.0
-    for time, share in times:
-        compute = time.compute_seconds / _flops_reached(machine, thresholds)
-        memory = time.memory_seconds / thresholds.bandwidth_reached_ratio
+    for compute, memory, share in usual:
         if compute + memory > 0:
             longest = share * max(compute, memory)
             belongs, total = belongs + longest * compute / (compute + memory), total + longest
@@ -181,7 +174,7 @@ def _prompt(machine: Machine, work: Work) -> float | None:
     return machine.time(StepWork(tokens=tokens, requests=1, attention_pairs=pairs)).compute_seconds
 
 
-def _grows(machine: Machine, work: Work, thresholds: Thresholds) -> float | None:
+def _grows(machine: Machine, work: Work, explained: float, thresholds: Thresholds) -> float | None:
     """The part of a step that grows in proportion to the running requests: their KV reads, prompts to compute, and half
     of what the GPU's work doesn't explain, for a host has work for each request too."""
     if not work.step_seconds:
@@ -196,7 +189,6 @@ def _grows(machine: Machine, work: Work, thresholds: Thresholds) -> float | None
         grows += share * max(
             computed / _flops_reached(machine, thresholds), reading / thresholds.bandwidth_reached_ratio
         )
-    explained = sum(share * _usual(machine, machine.time(each), thresholds) for each, share in work.steps)
     rest = max(0.0, work.step_seconds - explained) / 2
     return known(min(1.0, (grows + rest) / work.step_seconds))
 

@@ -115,6 +115,7 @@ class Measured:
     epoch: tuple[EngineReading, ...]
     readings: tuple[EngineReading, ...]
     gpu_name: str | None
+    facts: EngineFacts
     machine: Machine | None
     load: Load
     latency: Latency
@@ -134,15 +135,18 @@ def measured(
 ) -> Measured:
     """Measures ``readings``, the newest scrapes of ``epoch``: all that is remembered since the last restart.
 
-    ``gpu_name`` is what the engine's cards call themselves.
+    ``gpu_name`` is what the engine's cards call themselves, for where no fact says it.
     """
     load, latency = load_of(readings, thresholds), latency_of(readings, thresholds)
-    told = readings[-1].facts.max_num_seqs
-    machine = machine_of(readings[-1].facts, gpu_name)
+    facts = readings[-1].facts
+    if gpu_name is not None:
+        facts = facts.completed(EngineFacts(gpu_name=gpu_name), "nvml")
+    machine = machine_of(facts)
     return Measured(
         epoch=epoch,
         readings=readings,
         gpu_name=gpu_name,
+        facts=facts,
         machine=machine,
         load=load,
         latency=latency,
@@ -150,7 +154,7 @@ def measured(
         spread=spread_of(readings, thresholds),
         model_flops_utilization_ratio=flops_utilization(machine, readings[-1], load),
         # From the whole epoch: a limit does not change, and a longer look contradicts sooner.
-        inferred_max_num_seqs=None if told else inferred_max_num_seqs(epoch, thresholds),
+        inferred_max_num_seqs=None if facts.max_num_seqs else inferred_max_num_seqs(epoch, thresholds),
         unmeasured=is_unmeasured(readings),
     )
 
@@ -190,7 +194,7 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
         own_probe_targets=float(len({probe.target for probe in probes})) if probes else None,
         model_flops_utilization_ratio=found.model_flops_utilization_ratio,
         inferred_max_num_seqs=found.inferred_max_num_seqs,
-        facts=current.facts,
+        facts=found.facts,
         slo=current.slo,
         load=found.load,
         latency=found.latency,

@@ -126,18 +126,12 @@ class Thresholds(BaseModel):
     tensor_active_certain: float = Field(
         default=0.45, gt=0, le=1, description="Same; good prefill kernels keep the pipe about half busy."
     )
-    peak_reached_ratio: float = Field(
-        default=0.4,
-        gt=0,
-        le=1,
-        description="Share (0..1) of the published bf16 peak that heavy work reaches in practice: .38 to .43 in Llama "
-        "3's training on H100s (arXiv 2407.21783), .76 at the very best in prefill (Pope et al., arXiv 2211.05102).",
-    )
     flops_reached_ratio: float = Field(
         default=0.5,
         gt=0,
         le=1,
-        description="Share of the dense peak that serving kernels reach: .4 in training, .76 in the best prefill.",
+        description="Share of the dense peak that serving kernels reach: .38 to .43 in Llama 3's training on H100s "
+        "(arXiv 2407.21783), .76 in the best prefill (Pope et al., arXiv 2211.05102).",
     )
     step_explained_begins: float = Field(
         default=0.45,

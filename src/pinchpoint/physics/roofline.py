@@ -71,7 +71,7 @@ def step_time(
 
 
 def communication_seconds(shape: ModelShape, tokens: float, tensor_parallel_size: int, link: Link) -> float:
-    """The all-reduces of a step, one a block: a ring moves 2 (tp - 1) / tp of the activations over each link (Patarasu
+    """The all-reduces of a step, one a block: a ring moves 2 (tp - 1) / tp of the activations over each link (Patarasuk
     and Yuan 2009), in 2 (tp - 1) hops."""
     tp = tensor_parallel_size
     if tp < 2:

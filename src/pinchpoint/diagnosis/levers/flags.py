@@ -36,12 +36,12 @@ _SGLANG = {
 _FLAGS: Mapping[str, Mapping[str, str]] = {"": _VLLM, "vllm": _VLLM, "dynamo": {}, "sglang": _SGLANG}
 
 
-def flag(kind: str, name: str, value: float | str | None = None) -> str | None:
+def flag(kind: str, name: str, value: float | None = None) -> str | None:
     """The flag of this kind of engine, with its value; ``None`` where it has none that we know."""
     found = _FLAGS.get(kind, {}).get(name)
     if found is None or value is None:
         return found
-    return f"{found} {value if isinstance(value, str) else f'{value:g}'}"
+    return f"{found} {value:.10g}"
 
 
 def flags(kind: str, **values: float) -> str | None:

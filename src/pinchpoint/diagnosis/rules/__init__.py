@@ -1,6 +1,7 @@
 """One file per class: what it claims, what decides it, what contradicts it, what to do.
 
 Is not: the order of evaluation beyond these tuples (that is ``decide``), or a measurement (that is ``signals``).
+An engine that exposes nothing has its classes in ``probed``.
 To add a class: one file with one function, one name in a tuple here, its cases in the tests.
 """
 

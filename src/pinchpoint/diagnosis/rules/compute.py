@@ -161,9 +161,9 @@ def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
         fact(
             "model_flops_utilization_ratio",
             signals.model_flops_utilization_ratio,
-            "{value} of the published bf16 peak; in practice heavy work reaches {threshold} and more",
+            "{value} of the published peak; in practice heavy work reaches about {threshold}",
             percent,
-            thresholds.peak_reached_ratio,
+            thresholds.flops_reached_ratio,
         ),
         fact("inter_token_p99_seconds", broken, "one in 100 tokens takes {value}", duration),
         fact("prefill_time_share", longer, "prefill is {value} of queue and prefill time", percent),

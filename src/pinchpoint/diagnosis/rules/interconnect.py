@@ -8,7 +8,7 @@ Supports: pairs without peer-to-peer, PCIe traffic of the ranks, GPUs that are b
 for its peer is resident) and draw little power, steps that the GPU's own work explains badly.
 Contradicted by: steps that computing and memory explain, GPUs at rest between steps (the host's), NVLink, one rank.
 Fallback: with the links unknown, PCIe traffic and busy, cool GPUs say it, at most 0.6; else it abstains.
-Advice: ranks on one NVLink domain or switch, a smaller group, replicas instead. A link that has trained down is
+Advice: peer-to-peer, ranks on one NVLink domain or switch, replicas or stages instead. A link that has trained down is
 hardware.
 """
 

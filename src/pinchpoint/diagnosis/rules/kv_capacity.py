@@ -11,8 +11,8 @@ would only share what there is; not where preempted requests are computed again,
 their tokens); counters that stand still (gauges freeze at their last value).
 Fallback: preemptions alone, with KV usage unknown or not seen full, give at most 0.6; without either it abstains.
 Thresholds: .90 as in vllm-doctor and pping-lang, with a queue or preemption as in inferpilot; llm-d's .80 is for
-planning. Advice: fp8 KV cache, a larger share of the memory, smaller weights, then another replica. Lowering
-max-model-len is not among them: it creates no blocks.
+planning. Advice: a larger share of the memory, fp8 KV cache, smaller weights, then another replica. A lower
+max-model-len creates no blocks: it is advised only where one request may take most of the pool.
 """
 
 from pinchpoint.diagnosis.judgement import Judgement, either, fact, gathered, missing_of, percent, ramp

@@ -11,7 +11,8 @@ Certain: decode of the running requests, without any prompt between, takes longe
 as this card goes, whatever else the steps hold.
 Contradicted by: steps whose time is compute, tensor cores at work, no progress. NVML's memory-controller utilisation
 is a share of time and supports nothing.
-Fallback: with one of model, card and DRAM activity the others are done without; without all it abstains.
+Fallback: DRAM activity alone, or model and card alone; without either, or the time between tokens, it abstains.
+Advice: fewer requests at once, fp8 KV cache, smaller weights, then replicas or ranks.
 """
 
 from pinchpoint.diagnosis.judgement import Judgement, duration, fact, gathered, missing_of, percent

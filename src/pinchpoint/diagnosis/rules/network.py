@@ -19,7 +19,6 @@ from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
 _AS_SLOW = 0.8  # of our own TTFT: a hosted API that needs as long goes the same way
 _DOUBT = 0.5  # what is left of the claim with each thing that may explain the way as well
-_THROTTLED_RATIO = 0.05
 _PRESSURE_RATIO = 0.2
 
 
@@ -29,7 +28,7 @@ def network(signals: Signals, thresholds: Thresholds) -> Judgement:
         return Judgement(bottleneck=Bottleneck.NETWORK, score=None, missing=("own_probes",))
     if not harm.degree:
         return Judgement(bottleneck=Bottleneck.NETWORK, score=0.0)
-    against = _against(signals)
+    against = _against(signals, thresholds)
     score = harm.degree * _DOUBT ** len(against)
     return Judgement(
         bottleneck=Bottleneck.NETWORK,
@@ -40,10 +39,10 @@ def network(signals: Signals, thresholds: Thresholds) -> Judgement:
     )
 
 
-def _against(signals: Signals) -> tuple[Evidence, ...]:
+def _against(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
     host, told = signals.host, signals.compared
     throttled, pressure = host.host_cpu_throttled_ratio or 0.0, host.host_cpu_pressure_ratio or 0.0
-    short = host.host_cpu_throttled_ratio if throttled > _THROTTLED_RATIO else None
+    short = host.host_cpu_throttled_ratio if throttled > thresholds.cpu_throttled_begins else None
     waits = host.host_cpu_pressure_ratio if short is None and pressure > _PRESSURE_RATIO else None
     ours = told.probe_local_ttft_seconds if told else None
     theirs = told.probe_hosted_ttft_seconds if told else None

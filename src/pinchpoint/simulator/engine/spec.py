@@ -51,7 +51,7 @@ class EngineSpec:
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", ModelShape.from_config(self.model_config))
         object.__setattr__(self, "num_gpu_blocks", self._pool_size())
-        room = (self.num_gpu_blocks - 1 - self.state_blocks_per_request) * self.block_size
+        room = self.kv_capacity_tokens - self.state_blocks_per_request * self.block_size
         if room < self.max_model_len:
             raise ValueError(f"{self.name}: max_model_len {self.max_model_len} does not fit {room} KV tokens: no start")
         if self.max_num_batched_tokens < self.max_num_seqs:
@@ -62,6 +62,11 @@ class EngineSpec:
     @property
     def tensor_parallel_size(self) -> int:
         return len(self.gpus)
+
+    @property
+    def kv_capacity_tokens(self) -> int:
+        """What its block pool holds: all but the null block."""
+        return (self.num_gpu_blocks - 1) * self.block_size
 
     @property
     def weight_dtype_bytes(self) -> float:

@@ -17,7 +17,7 @@ from pinchpoint.simulator.engine.work import StepCost
 from pinchpoint.simulator.world import Host
 
 # Below this share of its boost clock a card can no longer keep enough loads in flight to saturate its memory.
-_BANDWIDTH_KNEE = 0.8
+BANDWIDTH_KNEE = 0.8
 _ACTIVATION_BYTES = 2.0
 # What each rank beyond two adds to the latency of an all-reduce: two hops on top of a base of six to ten of them.
 _RANK_LATENCY = 0.15
@@ -66,7 +66,7 @@ class StepTimer:
             + self._state_bytes * batch.requests
         )
         compute = flops / (self._flops_per_second * clock)
-        memory = moved / (self._bytes_per_second * min(1.0, clock / _BANDWIDTH_KNEE))
+        memory = moved / (self._bytes_per_second * min(1.0, clock / BANDWIDTH_KNEE))
         noise = exp(self._random.gauss(0.0, _NOISE))
         communication = (self._latency_seconds + self._seconds_per_token * tokens) * noise
         gpu = (max(compute, memory) + self._launch_seconds) * noise + communication

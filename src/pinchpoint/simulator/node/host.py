@@ -13,7 +13,7 @@ from pinchpoint.snapshot import HostReading
 
 _QUOTA_PERIOD_SECONDS = 0.1  # the kernel's default cpu.cfs_period_us
 _SLICE_SECONDS = 0.003  # that a runnable thread waits for each other one on its core: EEVDF's base slice
-_LEAST_CORES = 0.25
+LEAST_CORES = 0.25
 
 
 class FrontEnd:
@@ -67,8 +67,8 @@ class SimulatedHost:
         """
         host = self._host
         wanted = sum(1 + engine.spec.tensor_parallel_size for engine in engines) + front_cores
-        cores = max(_LEAST_CORES, host.cpu_count - host.other_cores)
-        quota = max(_LEAST_CORES, host.quota_cores if host.quota_cores is not None else cores)
+        cores = max(LEAST_CORES, host.cpu_count - host.other_cores)
+        quota = max(LEAST_CORES, host.quota_cores if host.quota_cores is not None else cores)
         self.cpu_share = min(1.0, quota / wanted, cores / wanted)
         period = _QUOTA_PERIOD_SECONDS if quota < cores else _SLICE_SECONDS / self.cpu_share
         for engine in engines:

@@ -60,8 +60,7 @@ def engine_for(
         )
     except ValueError:  # it would not start
         return None
-    room = (spec.num_gpu_blocks - 1) * spec.block_size
-    return spec if room >= _LEAST_HELD * mean_request(workload).held_tokens else None
+    return spec if spec.kv_capacity_tokens >= _LEAST_HELD * mean_request(workload).held_tokens else None
 
 
 def with_kv_tokens(spec: EngineSpec, tokens: float) -> EngineSpec:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pinchpoint.physics import StepWork, kv_dtype_bytes, step_time, tensor_peak_flops
-from pinchpoint.simulator.engine.spec import EngineSpec
+from pinchpoint.simulator.engine.timing import BANDWIDTH_KNEE
+from pinchpoint.simulator.node.host import LEAST_CORES
 from pinchpoint.simulator.node.workload import Lengths, Workload
 from pinchpoint.simulator.world import LostCard, Stall, Throttle, World
 
@@ -83,7 +84,7 @@ def _replica(world: World, index: int) -> tuple[float, float, float]:
     ttft = prefill + world.host.admission_seconds + world.gateway.delay_seconds
     if clock == 0.0:
         return _SMALLEST, ttft, alone
-    slots = max(1.0, min(spec.max_num_seqs, kv_tokens(spec) / mean.held_tokens))
+    slots = max(1.0, min(spec.max_num_seqs, spec.kv_capacity_tokens / mean.held_tokens))
     best, running = 0.0, 1.0
     while True:
         step = _step_seconds(world, clock, decoding=running, mean=mean)
@@ -100,11 +101,6 @@ def _replica(world: World, index: int) -> tuple[float, float, float]:
     return max(_SMALLEST, min(best, host)), ttft, alone
 
 
-def kv_tokens(spec: EngineSpec) -> float:
-    """Capacity of the block pool."""
-    return float((spec.num_gpu_blocks - 1) * spec.block_size)
-
-
 def cores_wanted(world: World) -> float:
     """An engine core and its workers spin, each on a core of its own."""
     return float(world.replicas * (1 + world.engine.tensor_parallel_size))
@@ -113,7 +109,7 @@ def cores_wanted(world: World) -> float:
 def _slowdown(world: World) -> float:
     host = world.host
     allowed = min(host.cpu_count - host.other_cores, host.quota_cores or float("inf"))
-    return max(1.0, cores_wanted(world) / max(0.25, allowed))
+    return max(1.0, cores_wanted(world) / max(LEAST_CORES, allowed))
 
 
 def _clock(world: World, index: int) -> float:
@@ -159,7 +155,7 @@ def _seconds(world: World, clock: float, work: StepWork) -> float:
     )
     clock = max(clock, 0.01)
     compute = peak.compute_seconds / (_FLOPS_SHARE * clock)
-    memory = peak.memory_seconds / (_BANDWIDTH_SHARE * min(1.0, clock / 0.8))
+    memory = peak.memory_seconds / (_BANDWIDTH_SHARE * min(1.0, clock / BANDWIDTH_KNEE))
     gpu = max(compute, memory) + _STEP_SECONDS + peak.communication_seconds / _LINK_SHARE
     own = host.step_seconds + host.request_seconds * work.requests
     slowdown = _slowdown(world)
