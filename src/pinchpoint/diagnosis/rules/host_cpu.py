@@ -9,7 +9,8 @@ Supports: cgroup periods in which the quota was used up, CPU pressure, fewer cor
 need (vLLM's guide to CPU resources). Contradicted by: a GPU that never rests; tokens that would be late without the gap
 too; KV cache or batch slots that hold the queue. An engine core that spins at 100 % of a core is normal, and pressure
 by another tenant without late steps hurts nobody.
-Fallback: by gaps alone at most 0.8, by a throttled host and slow steps alone likewise; without either it abstains.
+Fallback: by gaps alone at most 0.8, by a throttled host and slow steps alone likewise. Without the GPU's word, steps
+that its own work does not explain are a suspicion, at most 0.3, which is never named; without any it abstains.
 Advice: more CPU for the container, then less work per step.
 """
 
@@ -69,7 +70,8 @@ def _steps(signals: Signals, strain: Strain, thresholds: Thresholds) -> float:
     else:
         explained = explained_at_clock(signals, thresholds)
         slow = 0.6 if explained is None else 1.0 - ramp(explained, 0.35, 0.75)
-        degree = 0.8 * starved * slow
+        suspected = 0.0 if explained is None else 0.3 * slow
+        degree = max(0.8 * starved * slow, suspected)
     anyway, others = late_anyway(signals, strain, thresholds), _others(signals, strain, thresholds)
     return strain.suffering * degree * (1.0 - 0.6 * anyway) * others
 

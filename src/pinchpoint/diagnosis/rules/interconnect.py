@@ -7,7 +7,8 @@ at the efficiency that links reach, are a large part of the observed step. An al
 Supports: pairs without peer-to-peer, PCIe traffic of the ranks, GPUs that are busy by NVML's word (a kernel that waits
 for its peer is resident) and draw little power, steps that the GPU's own work explains badly.
 Contradicted by: steps that computing and memory explain, GPUs at rest between steps (the host's), NVLink, one rank.
-Fallback: with the links unknown, PCIe traffic and busy, cool GPUs say it, at most 0.6; else it abstains.
+Fallback: with the links unknown, PCIe traffic and busy, cool GPUs say it, at most 0.6; without these, steps that the
+GPU's own work does not explain make it a suspicion, at most 0.4, which is never named; else it abstains.
 Advice: peer-to-peer, ranks on one NVLink domain or switch, replicas or stages instead. A link that has trained down is
 hardware.
 """
@@ -31,9 +32,10 @@ def interconnect(signals: Signals, thresholds: Thresholds) -> Judgement:
         pcie_bytes_per_second=links.pcie_bytes_per_second,
     )
     by_model, by_traffic = _by_model(signals, strain, thresholds), _by_traffic(signals, thresholds)
-    if links.tensor_parallel_size is None or (by_model is None and by_traffic is None):
+    degree = by_model if by_model is not None else _scaled(0.6, by_traffic)
+    degree = degree if degree is not None else _scaled(0.4, _unexplained(signals, thresholds))
+    if links.tensor_parallel_size is None or degree is None:
         return Judgement(bottleneck=Bottleneck.INTERCONNECT, score=None, missing=missing)
-    degree = by_model if by_model is not None else 0.6 * (by_traffic or 0.0)
     degree *= _left_over(signals, thresholds) * (1.0 - 0.6 * late_anyway(signals, strain, thresholds))
     return Judgement(
         bottleneck=Bottleneck.INTERCONNECT,
@@ -43,6 +45,16 @@ def interconnect(signals: Signals, thresholds: Thresholds) -> Judgement:
         contradicted_by=_against(signals, thresholds),
         missing=missing,
     )
+
+
+def _scaled(most: float, degree: float | None) -> float | None:
+    return None if degree is None else most * degree
+
+
+def _unexplained(signals: Signals, thresholds: Thresholds) -> float | None:
+    """How much of a step is something else than the GPU's own work (0..1): of several ranks perhaps their links."""
+    explained = explained_at_clock(signals, thresholds)
+    return None if explained is None else 1.0 - ramp(explained, 0.3, 0.6)
 
 
 def _by_model(signals: Signals, strain: Strain, thresholds: Thresholds) -> float | None:
