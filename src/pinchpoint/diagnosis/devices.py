@@ -200,23 +200,23 @@ def _card(index: str, history: Sequence[GpuReading], up: Sequence[_Figures]) -> 
 
 
 def _link_ratio(gpu: GpuReading) -> float | None:
-    """Each PCIe generation doubles the bandwidth of the one before. A card with links of its own to the CPU, or that
-    shares the CPU's memory, does not live by its PCIe link, and what it says of it may be nonsense."""
+    """A card with links of its own to the CPU, or that shares the CPU's memory, does not live by its PCIe link, and
+    what it says of it may be nonsense."""
     if gpu.c2c_links or gpu.memory_model == "unified":
         return None
-    width = ratio(gpu.pcie_link_width, gpu.pcie_link_width_max)
-    if width is None or gpu.pcie_link_generation is None or gpu.pcie_link_generation_max is None:
-        return None
-    return known(width * 2.0 ** (gpu.pcie_link_generation - gpu.pcie_link_generation_max))
+    best = _pcie(gpu.pcie_link_generation_max, gpu.pcie_link_width_max)
+    return ratio(_pcie(gpu.pcie_link_generation, gpu.pcie_link_width), best)
+
+
+def _pcie(generation: float | None, lanes: float | None) -> float | None:
+    return None if generation is None or lanes is None else pcie_bytes_per_second(generation, lanes)
 
 
 def _link_busy(gpu: GpuReading) -> float | None:
     """The busier direction."""
     traffic = [known(gpu.pcie_receive_bytes_per_second), known(gpu.pcie_transmit_bytes_per_second)]
     busier = max((value for value in traffic if value is not None), default=None)
-    if gpu.pcie_link_generation is None or gpu.pcie_link_width is None:
-        return None
-    return ratio(busier, pcie_bytes_per_second(gpu.pcie_link_generation, gpu.pcie_link_width))
+    return ratio(busier, _pcie(gpu.pcie_link_generation, gpu.pcie_link_width))
 
 
 def _nvlinks_lost(history: Sequence[GpuReading]) -> float | None:
