@@ -37,7 +37,7 @@ class Share:
             return (0.0, 1.0)
         n, p = self.of, self.ratio
         middle, half = p + _Z**2 / (2 * n), _Z * sqrt(p * (1 - p) / n + _Z**2 / (4 * n**2))
-        return ((middle - half) / (1 + _Z**2 / n), (middle + half) / (1 + _Z**2 / n))
+        return (max(0.0, (middle - half) / (1 + _Z**2 / n)), min(1.0, (middle + half) / (1 + _Z**2 / n)))
 
     @property
     def met(self) -> bool | None:
@@ -80,12 +80,13 @@ def shares(rows: Sequence[Row], judge: str) -> list[Share]:
             at_most=at_most,
         )
 
+    ranks = any(answer.confidence is not None for _, answer in told)  # a judge that doesn't has findings, any number
     found = [
         share("top-1", first_right, at_least=0.92),
-        share("top-2", first_two_right, at_least=0.98),
+        share("top-2" if ranks else "any finding", first_two_right, at_least=0.98),
         share("abstained", abstained, at_most=0.08),
     ]
-    if any(answer.confidence is not None for _, answer in told):
+    if ranks:
         found.append(share(f"wrong at a confidence of {CONFIDENT} or more", confidently_wrong, at_most=0.04))
         found += [
             _said(told, "said that more GPUs help, and they don't", said=True, at_most=0.02),
