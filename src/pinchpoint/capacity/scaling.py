@@ -65,10 +65,6 @@ def _host_cpu(diagnosis: Diagnosis) -> _Verdict:
     return None, "the host can't feed the GPUs it has: first the CPU; a replica helps only with cores of its own"
 
 
-def _imbalance(diagnosis: Diagnosis) -> _Verdict:  # noqa: ARG001 - every verdict has this signature
-    return None, "some replicas have room while others queue: level the load first, the GPUs there are may well do"
-
-
 def _network(diagnosis: Diagnosis) -> _Verdict:
     """No engine is quick enough where the way alone takes longer than was promised."""
     way, ttft = diagnosis.signals.get("network_ttft_seconds"), diagnosis.ttft
@@ -83,7 +79,6 @@ _BY_CLASS: Mapping[Bottleneck, Callable[[Diagnosis], _Verdict]] = {
     Bottleneck.MEMORY_BANDWIDTH: _memory_bandwidth,
     Bottleneck.SCHEDULER: _scheduler,
     Bottleneck.HOST_CPU: _host_cpu,
-    Bottleneck.IMBALANCE: _imbalance,
     Bottleneck.NETWORK: _network,
 }
 _ALWAYS: Mapping[Bottleneck, _Verdict] = {
@@ -93,6 +88,10 @@ _ALWAYS: Mapping[Bottleneck, _Verdict] = {
     Bottleneck.INTERCONNECT: (
         None,
         "more ranks over such links make it worse; first change how the model is split, then see",
+    ),
+    Bottleneck.IMBALANCE: (
+        None,
+        "some replicas have room while others queue: level the load first, the GPUs there are may well do",
     ),
     Bottleneck.HARDWARE: (None, "a card is sick or held back: mend it first, then see whether there are enough"),
     Bottleneck.STALLED: (None, "the engine does not work off what it has: bring it back first, then see"),

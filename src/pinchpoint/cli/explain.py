@@ -8,7 +8,7 @@ from rich.text import Text
 from pinchpoint.cli.page import Page
 from pinchpoint.cli.strip import strip
 from pinchpoint.cli.topology import print_topology
-from pinchpoint.diagnosis.verdict import Bottleneck
+from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 from pinchpoint.outputs.class_words import CLASS_WORDS
 
 GOOD_NEWS = ("healthy", "idle", "sleeping")
@@ -77,9 +77,7 @@ def _headline(one: Mapping[str, Any]) -> Text:
 
 
 def _has_bar(fact: Mapping[str, Any]) -> bool:
-    """A ratio with a threshold. Both are out of 1; a share of the TTFT objective, say, is not."""
-    ratio = fact["signal"].endswith(("_ratio", "_share"))
-    return ratio and "threshold" in fact and 0 <= fact.get("value", -1) <= 1 and 0 < fact["threshold"] <= 1
+    return Evidence(**fact).out_of_one
 
 
 def _fact(page: Page, fact: Mapping[str, Any], *, bars: bool) -> tuple[Text, str]:

@@ -14,11 +14,10 @@ from typing import Any, TypeVar
 
 import structlog
 
-from pinchpoint.daemon.remembered import MOST_BYTES, ForeignError, Remembered, from_text, to_text
+from pinchpoint.daemon.remembered import MOST_BYTES, WRITE_SECONDS, ForeignError, Remembered, from_text, to_text
 from pinchpoint.daemon.verdict_file import TakenError, VerdictFile
 
 READ_SECONDS = 1.0  # the first tick waits for it
-WRITE_SECONDS = 5.0
 LAST_WRITE_SECONDS = 0.3  # the end of the process waits for it
 
 log = structlog.get_logger(__name__)

@@ -17,7 +17,7 @@ from pinchpoint.outputs.scene import Scene
 MOST_BYTES = 16 * 1024 * 1024  # 500 engines that change their class every two minutes are a quarter of it
 SAVE_SECONDS = 30.0
 FIRST_SAVE_SECONDS = 10.0  # after the start: one that crashes over and over remembers too
-LATE_SECONDS = 5.0  # that a save may take
+WRITE_SECONDS = 5.0  # that a save may take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ def from_text(text: str | bytes, unix: float) -> Mapping[str, Remembered]:
 
 
 def _read(one: _Engine, unix: float, *, ended: bool) -> Remembered:
-    unseen = 0.0 if ended else min(max(0.0, unix - one.until), SAVE_SECONDS + LATE_SECONDS)
+    unseen = 0.0 if ended else min(max(0.0, unix - one.until), SAVE_SECONDS + WRITE_SECONDS)
     course: list[Interval] = []
     for begun, end, bottleneck in one.timeline:
         start = max(begun, course[-1].end) if course else begun

@@ -1,4 +1,4 @@
-"""Every number a verdict depends on: unit, default, why that default."""
+"""The numbers a verdict depends on: unit, default, why that default. How facts weigh against each other, rules say."""
 
 from pydantic import BaseModel, ConfigDict, Field
 

@@ -44,6 +44,15 @@ class Evidence:
     value: float | None = None
     threshold: float | None = None
 
+    @property
+    def out_of_one(self) -> bool:
+        """Whether value and threshold are both known and of 1, as a bar shows them; a share of an objective is not."""
+        return (
+            self.signal.endswith(("_ratio", "_share"))
+            and 0 <= (-1 if self.value is None else self.value) <= 1
+            and 0 < (self.threshold or 0) <= 1
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:

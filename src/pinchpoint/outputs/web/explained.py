@@ -47,9 +47,7 @@ def _fact(fact: Evidence, css: str | None = None) -> Html:
 def _measure(fact: Evidence) -> Html | None:
     """A bar for what is out of 1, with a mark at its threshold."""
     value, threshold = fact.value, fact.threshold
-    if value is None or threshold is None or not fact.signal.endswith(("_ratio", "_share")):
-        return None
-    if not (0 <= value <= 1 and 0 < threshold <= 1):
+    if value is None or threshold is None or not fact.out_of_one:
         return None
     return bar(value, f"{in_words(fact.signal)}, threshold {units.ratio(threshold)}", mark=threshold)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, median, quantiles
+from statistics import fmean, quantiles
 
 from pinchpoint.simulator.node.client import Sent
 from pinchpoint.simulator.node.service import Service, play
@@ -22,14 +22,12 @@ class Outcome:
     that wait for an answer ask a quicker engine more often, which is no promise kept: of those it is ``in_slo_share``.
 
     ``in_slo_share`` is theirs of all whose fate was sealed in it: answered, or open and late beyond repair; 1 when
-    nobody asked. Latencies of what is still open are those so far. TTFT is of the p95 and the median, TPOT the mean.
+    nobody asked. Latencies of what is still open are those so far. TTFT is the p95, TPOT the mean.
     """
 
     goodput: float
     in_slo_share: float
-    asked: int
     ttft_p95_seconds: float = 0.0
-    ttft_median_seconds: float = 0.0
     tpot_seconds: float = 0.0
 
     def excess(self, slo: Slo) -> float:
@@ -61,9 +59,7 @@ def outcome(service: Service, seconds: float) -> Outcome:
     return Outcome(
         goodput=share if service.world.workload.clients else good / seconds,
         in_slo_share=share,
-        asked=len(service.sent),
         ttft_p95_seconds=_p95(ttfts),
-        ttft_median_seconds=median(ttfts) if ttfts else 0.0,
         tpot_seconds=fmean(tpots) if tpots else 0.0,
     )
 
