@@ -56,6 +56,7 @@ class Card:
     link_slow_share: float | None = None  # readings under load with less than that
     link: str = ""  # the newest of these, in words
     link_busy_ratio: float | None = None  # PCIe traffic under load over what the link is able to as it runs
+    pcie_bytes_per_second: float | None = None  # both directions
     nvlinks_lost: float | None = None  # that were up within the window and are down now
 
 
@@ -148,6 +149,7 @@ class _Figures(NamedTuple):
     faults: tuple[ThrottleReason, ...]
     loaded_link: float | None  # PCIe link ratio, under load alone
     link_busy: float | None  # the same of its traffic
+    pcie: float | None
     works: bool
     reading: GpuReading
 
@@ -170,6 +172,7 @@ def _figures(gpu: GpuReading) -> _Figures:
         faults=tuple(reason for reason in FAULT_THROTTLES if (known(active.get(reason)) or 0) > 0),
         loaded_link=_link_ratio(gpu) if loaded else None,
         link_busy=_link_busy(gpu) if loaded else None,
+        pcie=total([gpu.pcie_receive_bytes_per_second, gpu.pcie_transmit_bytes_per_second]),
         works=gpu.utilization_ratio is None or gpu.utilization_ratio >= WORKING_RATIO,
         reading=gpu,
     )
@@ -195,6 +198,7 @@ def _card(index: str, history: Sequence[GpuReading], up: Sequence[_Figures]) -> 
         link_slow_share=len(slow) / len(loaded) if loaded else None,
         link=_link_words(slow[-1]) if slow else "",
         link_busy_ratio=mean([each.link_busy for each in loaded]),
+        pcie_bytes_per_second=mean([each.pcie for each in up]),
         nvlinks_lost=_nvlinks_lost([each.reading for each in up]),
     )
 

@@ -7,11 +7,11 @@ from itertools import combinations
 from pinchpoint.diagnosis.devices import Devices
 from pinchpoint.diagnosis.latency import Latency
 from pinchpoint.diagnosis.load import Load
-from pinchpoint.diagnosis.rates import known, mean, ratio, total
+from pinchpoint.diagnosis.rates import known, ratio
 from pinchpoint.diagnosis.roofline import Machine, Roofline
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.physics import Link, communication_seconds, link_peak
-from pinchpoint.snapshot import EngineReading, GpuReading, PeerLink, Snapshot
+from pinchpoint.snapshot import EngineReading, PeerLink, Snapshot
 
 _PCIE, _THROUGH_HOST = ("PIX", "PXB", "PHB"), "NODE"
 _FAR = (*_PCIE, _THROUGH_HOST, "SYS")
@@ -69,7 +69,10 @@ def links_of(
         communication_step_seconds=step,
         communication_share=_share(step, roofline.step_seconds, reached),
         communication_prompt_share=_share(prompt, latency.prefill_mean_seconds, reached),
-        pcie_bytes_per_second=_traffic(snapshots, current.gpus),
+        pcie_bytes_per_second=max(
+            (card.pcie_bytes_per_second for card in devices.cards if card.pcie_bytes_per_second is not None),
+            default=None,
+        ),
     )
 
 
@@ -110,17 +113,3 @@ def is_nvlink(label: str) -> bool:
 def _distance(label: str) -> int:
     """NVLink is nearest; of words that are not known nothing is said."""
     return _FAR.index(label) if label in _FAR else -1
-
-
-def _traffic(snapshots: Sequence[Snapshot], gpus: Sequence[str]) -> float | None:
-    found: dict[str, dict[float, GpuReading]] = {}
-    for snapshot in snapshots:
-        for gpu in snapshot.gpus:
-            if gpu.gpu in gpus:
-                found.setdefault(gpu.gpu, {})[gpu.at] = gpu
-    means = [mean([_both_ways(gpu) for gpu in readings.values()]) for readings in found.values()]
-    return max((value for value in means if value is not None), default=None)
-
-
-def _both_ways(gpu: GpuReading) -> float | None:
-    return total([gpu.pcie_receive_bytes_per_second, gpu.pcie_transmit_bytes_per_second])
