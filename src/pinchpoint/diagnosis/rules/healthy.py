@@ -16,7 +16,7 @@ from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Bottleneck, Evidence, Objective
 
-_NEAR = 0.9  # of an objective: bursts of a few seconds are beyond it
+_NEAR = 0.8  # of an objective: bursts of a few seconds are beyond it
 _NEAR_TRUST = 0.75
 
 
