@@ -107,7 +107,7 @@ def _confidence(verdict: Judgement, rival: float, signals: Signals, thresholds: 
     - to 0.95 where scores were weighed: an inference is never certain, as a gate may be;
     - to half when the runner-up is as good, not at all when it is 0.4 behind or a gate has settled the matter;
     - by a tenth for each missing signal of the class, to 0.6 at most;
-    - to 0.8 where a cause was inferred and no GPU is seen: a throttle, or a GPU that rests, looks the same from outside;
+    - to 0.8 where a cause was inferred and no GPU is seen: a throttle or a GPU that rests looks the same from afar;
     - to 0.7 where the engine's counts are known to contradict each other;
     - to half at the fewest scrapes, not at all from ``full_scrapes`` (what one tick can tell is not reduced).
     """

@@ -1,7 +1,7 @@
 """healthy: requests run, and nobody suffers.
 
 Claims: TTFT (p95, or the mean of few) and the mean time between tokens are within the objectives, no queue lasts, no
-request is preempted steadily (unless both objectives are met with ease all the same), and our own probes, which go the
+request is preempted steadily (unless both objectives are known and met all the same), and our own probes, which go the
 clients' way, are answered in time too. Supports: all five known. Contradicted by any strain, and by harm on the way. A
 KV cache at 95 % with nothing waiting is healthy: it is memory in use. Fallback: with the latency histograms missing the
 score is lower and says so, and so it is without probes, for then the clients' side is unseen; with the queue unknown
@@ -23,7 +23,9 @@ _NEAR_TRUST = 0.75
 def healthy(signals: Signals, thresholds: Thresholds) -> Judgement:
     load, latency = signals.load, signals.latency
     strain = strain_of(signals, thresholds)
-    preempting = (load.preemptions_per_second or 0.0) >= thresholds.preemptions_per_second and not _well_met(signals)
+    preempting = (load.preemptions_per_second or 0.0) >= thresholds.preemptions_per_second and not _met_for_certain(
+        signals
+    )
     if load.moved is False or nobody_asks(signals, thresholds):  # stuck, or idle
         return Judgement(bottleneck=Bottleneck.HEALTHY, score=0.0)
     if strain.any or preempting:
@@ -54,10 +56,10 @@ def healthy(signals: Signals, thresholds: Thresholds) -> Judgement:
     )
 
 
-def _well_met(signals: Signals) -> bool:
-    """Both objectives are known, and met with a fifth to spare."""
+def _met_for_certain(signals: Signals) -> bool:
+    """Both objectives are known and met: preemption then costs no promise."""
     told = (signals.ttft, signals.inter_token)
-    return all(o.judged_seconds is not None and o.judged_seconds <= 0.8 * o.slo_seconds for o in told)
+    return all(o.judged_seconds is not None and not o.missed for o in told)
 
 
 def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
