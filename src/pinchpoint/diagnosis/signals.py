@@ -170,7 +170,7 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
     every = window.engine(engine)
     declared = every[-1].gpus if every else ()
     owner = bool(declared) or latest.engine_names() == (engine,)
-    within = window.last(thresholds.window_seconds).snapshots
+    within = _newest(window, thresholds)
     recent = within if owner else ()
     devices = devices_of(recent, engine, declared)
     current = latest.engine(engine)
@@ -208,6 +208,12 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
         compared=compared_of(window, engine),
         way=way_of(window, engine, probes, found.epoch, current.slo),
     )
+
+
+@once_each(4)
+def _newest(window: Window, thresholds: Thresholds) -> tuple[Snapshot, ...]:
+    """The ticks that a verdict looks at: the same for all engines, so that what is found of these is found once."""
+    return window.last(thresholds.window_seconds).snapshots
 
 
 def _of_one_epoch(

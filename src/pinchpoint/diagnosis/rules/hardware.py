@@ -18,9 +18,9 @@ Advice: drain, cool, reset, replace.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pinchpoint.diagnosis.card import HEAT, SERIOUS_XIDS, Card
 from pinchpoint.diagnosis.clock import quicker_at_full_clock
 from pinchpoint.diagnosis.consistency import names
-from pinchpoint.diagnosis.devices import HEAT, SERIOUS_XIDS, Card
 from pinchpoint.diagnosis.judgement import Judgement, count, fact, gathered, percent, ramp
 from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.signals import Signals
