@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from itertools import pairwise
 from math import inf, isfinite
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from pinchpoint.diagnosis.compared import Compared, compared_of
 from pinchpoint.diagnosis.devices import Devices, devices_of
@@ -24,6 +25,8 @@ from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Objective
 from pinchpoint.diagnosis.way import Way, ended, way_of
 from pinchpoint.snapshot import Absence, EngineFacts, EngineReading, Quantile, Reason, Slo, Snapshot, Window
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,31 +61,14 @@ class Signals:
     probed: Probed | None = None  # only of an engine that says nothing itself
     compared: Compared | None = None  # None: no probe of ours that leads to it is held against a hosted one
     way: Way | None = None  # None: no local probe of ours leads to it
-    # What was found of these very signals, with what else it is made of: every rule asks for the same.
-    found: dict[str, tuple[object, object]] = field(default_factory=dict, init=False, compare=False, repr=False)
+    # What follows of these very signals: every rule asks for the same.
+    ttft: Objective = field(init=False, compare=False, repr=False)
+    inter_token: Objective = field(init=False, compare=False, repr=False)
+    found: dict[object, tuple[Thresholds, Any]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
-    @property
-    def ttft(self) -> Objective:
-        latency = self.latency
-        return Objective(
-            slo_seconds=self.slo.ttft_seconds,
-            judged_seconds=latency.ttft_judged_seconds,
-            judged_by=latency.ttft_judged_by,
-            p50=latency.ttft_p50_seconds,
-            p95=latency.ttft_p95_seconds,
-        )
-
-    @property
-    def inter_token(self) -> Objective:
-        """A mean is judged, of all tokens or of each request: that is what TPOT is, and how a stream is read."""
-        latency = self.latency
-        return Objective(
-            slo_seconds=self.slo.tpot_seconds,
-            judged_seconds=known(latency.tpot_judged_seconds) or latency.inter_token_mean_seconds,
-            judged_by=latency.tpot_judged_by,
-            p50=latency.inter_token_p50_seconds,
-            p95=latency.inter_token_p95_seconds,
-        )
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ttft", _ttft(self.latency, self.slo))
+        object.__setattr__(self, "inter_token", _inter_token(self.latency, self.slo))
 
     def numbers(self) -> dict[str, float]:
         """Every known signal by name, for the export of ``diagnosis_signal``."""
@@ -92,6 +78,41 @@ class Signals:
         for beside in (self.growth, self.probed, self.compared, self.way):
             found |= _numbers(beside)
         return found
+
+
+def _ttft(latency: Latency, slo: Slo) -> Objective:
+    return Objective(
+        slo_seconds=slo.ttft_seconds,
+        judged_seconds=latency.ttft_judged_seconds,
+        judged_by=latency.ttft_judged_by,
+        p50=latency.ttft_p50_seconds,
+        p95=latency.ttft_p95_seconds,
+    )
+
+
+def _inter_token(latency: Latency, slo: Slo) -> Objective:
+    """A mean is judged, of all tokens or of each request: that is what TPOT is, and how a stream is read."""
+    return Objective(
+        slo_seconds=slo.tpot_seconds,
+        judged_seconds=known(latency.tpot_judged_seconds) or latency.inter_token_mean_seconds,
+        judged_by=latency.tpot_judged_by,
+        p50=latency.inter_token_p50_seconds,
+        p95=latency.inter_token_p95_seconds,
+    )
+
+
+def found_once(function: Callable[[Signals, Thresholds], R]) -> Callable[[Signals, Thresholds], R]:
+    """Decorates what many rules ask of the same signals."""
+
+    @wraps(function)
+    def found(signals: Signals, thresholds: Thresholds) -> R:
+        before = signals.found.get(function)
+        if before is None or before[0] is not thresholds:
+            before = signals.found[function] = (thresholds, function(signals, thresholds))
+        answer: R = before[1]
+        return answer
+
+    return found
 
 
 def _numbers(part: object) -> dict[str, float]:

@@ -260,6 +260,6 @@ def _hardware(
         bottleneck=Bottleneck.HARDWARE,
         score=score,
         why=why if score else "",
-        evidence=evidence if score else (),
+        evidence=lambda: evidence if score else (),
         gate=score >= thresholds.name_score,
     )
