@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from itertools import pairwise
-from math import inf, isfinite
+from itertools import pairwise, takewhile
+from math import isfinite
 from statistics import median
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from pinchpoint.diagnosis.way import Way, ended, way_of
 from pinchpoint.snapshot import Absence, EngineFacts, EngineReading, Quantile, Reason, Slo, Snapshot, Window
 
 R = TypeVar("R")
+Scrapes = tuple[EngineReading, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +73,9 @@ class Signals:
 
     def numbers(self) -> dict[str, float]:
         """Every known signal by name, for the export of ``diagnosis_signal``."""
-        found = _numbers(self) | _numbers(self.devices) | _numbers(self.host) | _numbers(self.links)
-        for part in (self.load, self.latency, self.roofline, self.spread):
-            found |= _numbers_of_scrapes(part)
-        for beside in (self.growth, self.probed, self.compared, self.way):
-            found |= _numbers(beside)
-        return found
+        of_node = (self, self.devices, self.host, self.links)
+        of_scrapes = _numbers_of_scrapes(self.load, self.latency, self.roofline, self.spread)
+        return _numbers(*of_node) | of_scrapes | _numbers(self.growth, self.probed, self.compared, self.way)
 
 
 def _ttft(latency: Latency, slo: Slo) -> Objective:
@@ -115,18 +113,19 @@ def found_once(function: Callable[[Signals, Thresholds], R]) -> Callable[[Signal
     return found
 
 
-def _numbers(part: object) -> dict[str, float]:
+def _numbers(*parts: object) -> dict[str, float]:
     """``__slots__`` are the names of the fields; to ask for these takes far longer."""
     found: dict[str, float] = {}
-    for name in getattr(part, "__slots__", ()):
-        value: Any = getattr(part, name)
-        value = value.value if isinstance(value, Quantile) else value
-        if type(value) in (float, int) and isfinite(value):  # no bool
-            found[name] = float(value)
+    for part in parts:
+        for name in getattr(part, "__slots__", ()):
+            value: Any = getattr(part, name)
+            value = value.value if isinstance(value, Quantile) else value
+            if type(value) in (float, int) and isfinite(value):  # no bool
+                found[name] = float(value)
     return found
 
 
-_numbers_of_scrapes = once_each(1024)(_numbers)  # the same parts for as long as no scrape is new
+_numbers_of_scrapes = once_each(256)(_numbers)  # the same parts for as long as no scrape is new
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,6 @@ class Measured:
     unmeasured: bool
 
 
-Scrapes = tuple[EngineReading, ...]
 Measure = Callable[[str, Scrapes, Scrapes, Thresholds, str | None], Measured]
 
 
@@ -198,11 +196,10 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
     if current is None or now - current.at > thresholds.stale_seconds:
         age = now - every[-1].at if every else None
         return Signals(age_seconds=age, absence=latest.absence(f"engine/{engine}"), devices=devices)
-    readings = _of_one_epoch(
-        every, latest.at - thresholds.window_seconds, thresholds.min_scrapes, thresholds.stale_seconds
-    )
+    epoch = _newest_epoch(every)
+    readings = _newest_scrapes(epoch, every, latest.at - thresholds.window_seconds, thresholds)
     gpu_name = _gpu_name(latest, declared) if owner else None
-    found = measure(engine, _of_one_epoch(every, -inf, 0), readings, thresholds, gpu_name)
+    found = measure(engine, epoch, readings, thresholds, gpu_name)
     probes = window.probes_of(engine)
     return Signals(
         age_seconds=now - current.at,
@@ -237,19 +234,22 @@ def _newest(window: Window, thresholds: Thresholds) -> tuple[Snapshot, ...]:
     return window.last(thresholds.window_seconds).snapshots
 
 
-def _of_one_epoch(
-    every: tuple[EngineReading, ...], oldest: float, at_least: int, longest_gap: float = inf
-) -> tuple[EngineReading, ...]:
-    """The scrapes since ``oldest``, or the last few when they come rarely, back to the newest restart.
+@once_each(256)  # the same scrapes for as long as none is new
+def _newest_epoch(every: Scrapes) -> Scrapes:
+    """The scrapes back to the newest restart."""
+    return tuple(takewhile(lambda reading: reading.epoch == every[-1].epoch, reversed(every)))[::-1]
 
-    What was before a gap says nothing of now: the few reach over none that is longer than ``longest_gap``, unless
-    scrapes come as rarely as that.
+
+def _newest_scrapes(epoch: Scrapes, every: Scrapes, oldest: float, thresholds: Thresholds) -> Scrapes:
+    """The scrapes of the ``epoch`` since ``oldest``, or the last few when they come rarely.
+
+    What was before a gap says nothing of now: the few reach over none that is longer than what makes a scrape stale,
+    unless scrapes come as rarely as that in ``every`` epoch.
     """
     chosen: list[EngineReading] = []
-    for reading in reversed(every):
-        if reading.epoch != every[-1].epoch:
-            break
-        if reading.at < oldest and (len(chosen) >= at_least or _is_gap(reading, chosen, every, longest_gap)):
+    for reading in reversed(epoch):
+        few = len(chosen) < thresholds.min_scrapes
+        if reading.at < oldest and not (few and not _is_gap(reading, chosen, every, thresholds.stale_seconds)):
             break
         chosen.append(reading)
     return tuple(reversed(chosen))
