@@ -1,6 +1,6 @@
 """How the engine's own GPUs fare. NVML utilisation is a share of time with a kernel resident, never a share of peak."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -48,9 +48,8 @@ def devices_of(snapshots: tuple[Snapshot, ...], engine: str, declared: tuple[str
     sick = tuple(gpu for gpu in latest if not gpu.up and gpu.state is not GpuState.ACCESS_DENIED)
     cards = tuple(card_of(history) for _, history in sorted(histories.items(), key=itemgetter(0)))
 
-    def typical(values: Iterable[float | None]) -> float | None:
-        told = [value for value in values if value is not None]
-        return mean(told) if declared else max(told, default=None)
+    def typical(values: Sequence[float | None]) -> float | None:
+        return mean(values) if declared else _most(values)
 
     return Devices(
         declared=bool(declared),
@@ -58,18 +57,18 @@ def devices_of(snapshots: tuple[Snapshot, ...], engine: str, declared: tuple[str
         cards=cards,
         gpus=float(len(indices)),
         gpus_sick=float(len(sick)),
-        gpu_utilization_ratio=typical(card.utilization_ratio for card in cards),
-        gpu_sm_active_ratio=typical(card.sm_active_ratio for card in cards),
-        gpu_tensor_active_ratio=typical(card.tensor_active_ratio for card in cards),
-        gpu_dram_active_ratio=typical(card.dram_active_ratio for card in cards),
-        gpu_power_ratio=typical(card.power_ratio for card in cards),
-        gpu_clock_ratio=_least(card.clock_ratio for card in cards),
-        gpu_fault_throttle_share=_most(card.fault_throttle_share for card in cards),
-        gpu_power_cap_share=_most(card.power_cap_share for card in cards),
+        gpu_utilization_ratio=typical([card.utilization_ratio for card in cards]),
+        gpu_sm_active_ratio=typical([card.sm_active_ratio for card in cards]),
+        gpu_tensor_active_ratio=typical([card.tensor_active_ratio for card in cards]),
+        gpu_dram_active_ratio=typical([card.dram_active_ratio for card in cards]),
+        gpu_power_ratio=typical([card.power_ratio for card in cards]),
+        gpu_clock_ratio=_least([card.clock_ratio for card in cards]),
+        gpu_fault_throttle_share=_most([card.fault_throttle_share for card in cards]),
+        gpu_power_cap_share=_most([card.power_cap_share for card in cards]),
         gpu_uncorrectable_errors=total([card.uncorrectable_errors for card in cards]),
         gpu_serious_xids=total([sum(card.serious_xids.values()) for card in cards]),
         gpus_to_recover=_to_recover(latest, cards),
-        gpu_pcie_link_ratio=_least(card.link_ratio for card in cards),
+        gpu_pcie_link_ratio=_least([card.link_ratio for card in cards]),
         gpu_nvlinks_lost=total([card.nvlinks_lost for card in cards]),
     )
 
@@ -80,9 +79,9 @@ def _to_recover(latest: Sequence[GpuReading], cards: Sequence[Card]) -> float | 
     return float(sum(bool(card.recovery_action or card.rows_failed) for card in cards))
 
 
-def _least(values: Iterable[float | None]) -> float | None:
+def _least(values: Sequence[float | None]) -> float | None:
     return min((value for value in values if value is not None), default=None)
 
 
-def _most(values: Iterable[float | None]) -> float | None:
+def _most(values: Sequence[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)

@@ -1,15 +1,14 @@
 """What one rule says, and the few words that all rules speak in."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(NamedTuple):
     """One class weighed. ``score`` runs from 0 (not this) to 1 (this, for certain); ``None`` abstains: the deciding
     signal is missing, and is named in ``missing``.
 

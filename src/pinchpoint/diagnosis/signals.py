@@ -144,6 +144,7 @@ class Measured:
     model_flops_utilization_ratio: float | None
     inferred_max_num_seqs: float | None
     unmeasured: bool
+    not_exposed: frozenset[str]
 
 
 Measure = Callable[[str, Scrapes, Scrapes, Thresholds, str | None], Measured]
@@ -175,6 +176,7 @@ def measured(
         # From the whole epoch: a limit does not change, and a longer look contradicts sooner.
         inferred_max_num_seqs=None if facts.max_num_seqs else inferred_max_num_seqs(epoch, thresholds),
         unmeasured=is_unmeasured(readings),
+        not_exposed=frozenset(name for name, why in readings[-1].unavailable.items() if why is Reason.NOT_EXPOSED),
     )
 
 
@@ -205,7 +207,7 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
         age_seconds=now - current.at,
         awake=_awake(current),
         running_lag_seconds=current.running_lag_seconds,
-        not_exposed=frozenset(name for name, why in current.unavailable.items() if why is Reason.NOT_EXPOSED),
+        not_exposed=found.not_exposed,
         doubtful=current.doubtful,
         valueless=current.unavailable.get("requests_running") is Reason.STARTING,
         own_probes=float(sum(ended(probe) >= readings[0].at for probe in probes)) if probes else None,
