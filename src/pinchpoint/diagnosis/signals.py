@@ -28,6 +28,7 @@ from pinchpoint.snapshot import Absence, EngineFacts, EngineReading, Quantile, R
 
 R = TypeVar("R")
 Scrapes = tuple[EngineReading, ...]
+_NUMBERS = (float, int)  # no bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +120,9 @@ def _numbers(*parts: object) -> dict[str, float]:
     for part in parts:
         for name in getattr(part, "__slots__", ()):
             value: Any = getattr(part, name)
-            value = value.value if isinstance(value, Quantile) else value
-            if type(value) in (float, int) and isfinite(value):  # no bool
+            if type(value) is Quantile:
+                value = value.value
+            if type(value) in _NUMBERS and isfinite(value):
                 found[name] = float(value)
     return found
 
