@@ -201,7 +201,7 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
         age = now - every[-1].at if every else None
         return Signals(age_seconds=age, absence=latest.absence(f"engine/{engine}"), devices=devices)
     epoch = _newest_epoch(every)
-    readings = _newest_scrapes(epoch, every, latest.at - thresholds.window_seconds, thresholds)
+    readings = _newest_scrapes(epoch, every, thresholds)
     gpu_name = _gpu_name(latest, declared) if owner else None
     found = measure(engine, epoch, readings, thresholds, gpu_name)
     probes = window.probes_of(engine)
@@ -244,13 +244,15 @@ def _newest_epoch(every: Scrapes) -> Scrapes:
     return tuple(takewhile(lambda reading: reading.epoch == every[-1].epoch, reversed(every)))[::-1]
 
 
-def _newest_scrapes(epoch: Scrapes, every: Scrapes, oldest: float, thresholds: Thresholds) -> Scrapes:
-    """The scrapes of the ``epoch`` since ``oldest``, or the last few when they come rarely.
+def _newest_scrapes(epoch: Scrapes, every: Scrapes, thresholds: Thresholds) -> Scrapes:
+    """The scrapes of the ``epoch`` within a window that ends with the newest, or the last few when they come rarely.
 
+    Not with the tick: from one scrape to the next nothing is measured anew, and no verdict moves.
     What was before a gap says nothing of now: the few reach over none that is longer than what makes a scrape stale,
     unless scrapes come as rarely as that in ``every`` epoch.
     """
     chosen: list[EngineReading] = []
+    oldest = epoch[-1].at - thresholds.window_seconds
     for reading in reversed(epoch):
         few = len(chosen) < thresholds.min_scrapes
         if reading.at < oldest and not (few and not _is_gap(reading, chosen, every, thresholds.stale_seconds)):
