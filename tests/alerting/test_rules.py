@@ -11,7 +11,7 @@ import yaml
 
 from pinchpoint.alerting import ALERTS, Alert, Severity, rules_file
 from pinchpoint.alerting.gpu_alerts import CRITICAL_XIDS, WARNING_XIDS
-from pinchpoint.diagnosis.devices import SERIOUS_XIDS
+from pinchpoint.diagnosis.card import SERIOUS_XIDS
 
 FOLDER = Path("alerts")
 RULES = FOLDER / "pinchpoint.rules.yml"

@@ -5,7 +5,7 @@ from pinchpoint.snapshot import GpuReading, Snapshot
 
 
 def over(*ticks: tuple[GpuReading, ...]) -> Devices:
-    return devices_of([Snapshot(at=gpus[0].at, gpus=gpus) for gpus in ticks], "engine", ("3",))
+    return devices_of(tuple(Snapshot(at=gpus[0].at, gpus=gpus) for gpus in ticks), "engine", ("3",))
 
 
 def card(at: float, errors: float, uuid: str = "GPU-3", *, up: bool = True) -> GpuReading:

@@ -55,6 +55,7 @@ def _judged(
     weighed = [rule(signals, thresholds) for rule in rules]
     verdict = _first_gate(weighed) or _best(weighed, thresholds, held) or unknown(signals, thresholds, weighed)
     scores = {judgement.bottleneck: judgement.score for judgement in weighed if judgement.score is not None}
+    evidence = verdict.evidence()
     runner_up = None if verdict.bottleneck in _SEEN else _runner_up(verdict.bottleneck, scores)
     return Diagnosis(
         engine=engine,
@@ -66,7 +67,7 @@ def _judged(
         ),
         runner_up=runner_up,
         scores=scores,
-        evidence=verdict.evidence + _beside(verdict, us_or_them(signals, thresholds)),
+        evidence=evidence + _beside((*evidence, *verdict.contradicted_by), us_or_them(signals, thresholds)),
         contradicted_by=verdict.contradicted_by,
         missing=verdict.missing,
         advice=advise(verdict.bottleneck, signals, thresholds, verdict.missing),
@@ -77,9 +78,9 @@ def _judged(
     )
 
 
-def _beside(verdict: Judgement, facts: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    told = {fact.signal for fact in (*verdict.evidence, *verdict.contradicted_by)}
-    return tuple(fact for fact in facts if fact.signal not in told)
+def _beside(told: Sequence[Evidence], facts: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    signals = {fact.signal for fact in told}
+    return tuple(fact for fact in facts if fact.signal not in signals)
 
 
 def _first_gate(weighed: Sequence[Judgement]) -> Judgement | None:

@@ -1,10 +1,11 @@
 """Whether the host feeds the GPUs: CPU quota, pressure, cores, and the time that steps and requests spend on it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from pinchpoint.diagnosis.devices import Devices
+from pinchpoint.diagnosis.identity import once_each
 from pinchpoint.diagnosis.latency import Latency
 from pinchpoint.diagnosis.load import Load
 from pinchpoint.diagnosis.rates import known, mean, ratio
@@ -35,7 +36,7 @@ class HostLoad:
 
 
 def host_of(
-    snapshots: Sequence[Snapshot],
+    snapshots: tuple[Snapshot, ...],
     current: EngineReading,
     load: Load,
     latency: Latency,
@@ -47,30 +48,52 @@ def host_of(
     Where processes are known, quota and pressure are those of the engine's own: another tenant's are not its trouble.
     """
     gap = _gap(current, load, roofline, gpus)
-    always = HostLoad(
+    hosts = _hosts(snapshots) if _is_here(current) else ()
+    own = _for_engine(hosts, current.engine) if any(current.engine in h.engines for h in hosts) else _for_others(hosts)
+    return HostLoad(
+        host_cpu_utilization_ratio=_utilization(hosts),
+        host_cpu_throttled_ratio=own.cpu_throttled_ratio,
+        host_cpu_pressure_ratio=own.cpu_pressure_ratio,
+        host_cpu_count=own.cpu_limit_cores,
+        host_engine_cpu_cores=own.cpu_cores,
+        host_cpu_cores_needed=_cores_needed(current),
         host_gap_ratio=gap,
         host_prompt_share=_prompt_share(gap, current, load, latency, roofline),
         host_admission_seconds=_admission(load, latency),
-        host_cpu_cores_needed=_cores_needed(current),
-    )
-    if not _is_here(current):
-        return always
-    readings = list({s.host.at: s.host for s in snapshots if s.host is not None}.values())
-    own = [_own(reading, current.engine) for reading in readings]
-    return replace(
-        always,
-        host_cpu_utilization_ratio=mean([reading.cpu_utilization_ratio for reading in readings]),
-        host_cpu_throttled_ratio=mean([each.cpu_throttled_ratio for each in own]),
-        host_cpu_pressure_ratio=mean([each.cpu_pressure_ratio for each in own]),
-        host_cpu_count=mean([each.cpu_limit_cores for each in own]),
-        host_engine_cpu_cores=mean([each.cpu_cores for each in own]),
     )
 
 
-def _own(reading: HostReading, engine: str) -> EngineHost:
+@once_each(4)
+def _hosts(snapshots: tuple[Snapshot, ...]) -> tuple[HostReading, ...]:
+    """The distinct readings of the host: found once a tick for all engines, as the next two are."""
+    return tuple({s.host.at: s.host for s in snapshots if s.host is not None}.values())
+
+
+@once_each(4)
+def _utilization(hosts: tuple[HostReading, ...]) -> float | None:
+    return mean([host.cpu_utilization_ratio for host in hosts])
+
+
+@once_each(4)
+def _for_others(hosts: tuple[HostReading, ...]) -> EngineHost:
+    """Means of what the host has for engines whose processes are not seen."""
+    return _for_engine(hosts, None)
+
+
+def _for_engine(hosts: Sequence[HostReading], engine: str | None) -> EngineHost:
+    own = [_own(host, engine) for host in hosts]
+    return EngineHost(
+        cpu_cores=mean([each.cpu_cores for each in own]),
+        cpu_limit_cores=mean([each.cpu_limit_cores for each in own]),
+        cpu_throttled_ratio=mean([each.cpu_throttled_ratio for each in own]),
+        cpu_pressure_ratio=mean([each.cpu_pressure_ratio for each in own]),
+    )
+
+
+def _own(reading: HostReading, engine: str | None) -> EngineHost:
     """What the host has for this engine. Where no engine's processes are seen, the host's word is all there is; where
     only others' are, what is said of quotas and cores is theirs."""
-    seen = reading.engines.get(engine) or EngineHost()
+    seen = (reading.engines.get(engine) if engine is not None else None) or EngineHost()
     pressure, count = seen.cpu_pressure_ratio, reading.cpu_count
     limits = [limit for limit in (seen.cpu_limit_cores, count) if limit is not None]
     alone = not reading.engines

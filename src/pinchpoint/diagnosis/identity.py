@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, TypeVarTuple, Unpack
 
 A = TypeVar("A")
 R = TypeVar("R")
+As = TypeVarTuple("As")
 
 
 class _Itself(Generic[A]):
@@ -21,14 +22,14 @@ class _Itself(Generic[A]):
         return isinstance(other, _Itself) and other.it is self.it
 
 
-def once_each(most: int) -> Callable[[Callable[[A], R]], Callable[[A], R]]:
+def once_each(most: int) -> Callable[[Callable[[Unpack[As]], R]], Callable[[Unpack[As]], R]]:
     """Decorates a pure function: what it found of the last ``most`` arguments is kept, and they with it."""
 
-    def decorate(function: Callable[[A], R]) -> Callable[[A], R]:
+    def decorate(function: Callable[[Unpack[As]], R]) -> Callable[[Unpack[As]], R]:
         @lru_cache(maxsize=most)
-        def found(of: _Itself[A]) -> R:
-            return function(of.it)
+        def found(*of: _Itself[Any]) -> R:
+            return function(*(each.it for each in of))
 
-        return lambda it: found(_Itself(it))
+        return lambda *its: found(*map(_Itself, its))
 
     return decorate

@@ -1,26 +1,25 @@
 """What one rule says, and the few words that all rules speak in."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(NamedTuple):
     """One class weighed. ``score`` runs from 0 (not this) to 1 (this, for certain); ``None`` abstains: the deciding
     signal is missing, and is named in ``missing``.
 
-    A ``gate`` settles the matter when its turn comes; the others are ranked by score. ``contradicted_by`` is what
-    lowered the score.
+    A ``gate`` settles the matter when its turn comes; the others are ranked by score. ``evidence`` is a call: only that
+    of the class that is named is put into words. ``contradicted_by`` is what lowered the score.
     """
 
     bottleneck: Bottleneck
     score: float | None
     why: str = ""
-    evidence: tuple[Evidence, ...] = ()
+    evidence: Callable[[], tuple[Evidence, ...]] = tuple
     contradicted_by: tuple[Evidence, ...] = ()
     missing: tuple[str, ...] = ()
     gate: bool = False

@@ -1,10 +1,21 @@
 """What the engine has to do, what holds it up, and how fast it works it off."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pinchpoint.diagnosis.moments import Moment, moment_of, waiting_of
-from pinchpoint.diagnosis.rates import Histories, histories, known, last_rise, mean, observed, rate, ratio, total
+from pinchpoint.diagnosis.rates import (
+    Histories,
+    History,
+    histories,
+    known,
+    last_rise,
+    mean,
+    observed,
+    rate,
+    ratio,
+    total,
+)
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.snapshot import EngineReading, ReplicaReading
 
@@ -81,7 +92,8 @@ def load_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Load:
     prompt, generation = _computed(every), rate(every, lambda replica: replica.generation_tokens_total)
     steps = observed(every, lambda replica: replica.iteration_tokens)
     step_tokens, step_count = (known(steps.mean), known(steps.count)) if steps else (None, None)
-    still = _seconds_without_progress(every, readings[0].at, readings[-1])
+    progress = {name: _last_progress(history) for name, history in every.items()}
+    still = _seconds_without_progress(every, progress, readings[0].at, readings[-1])
     peaks = [moment.kv for moment in moments if moment.kv is not None]
     return Load(
         scrapes=float(len(readings)),
@@ -117,7 +129,7 @@ def load_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Load:
         token_budget_share=ratio(step_tokens, readings[-1].facts.max_num_batched_tokens),
         seconds_without_progress=still,
         replicas_seen=_seen(every),
-        replicas_stuck=_stuck(every, readings[-1], thresholds),
+        replicas_stuck=_stuck(every, progress, readings[-1], thresholds),
         quiet_seconds=_quiet(moments, still),
     )
 
@@ -167,14 +179,24 @@ def _plateau(queued: Sequence[Moment], thresholds: Thresholds) -> float | None:
     return _share([count > 0 and count >= thresholds.slots_full_ratio * max(running) for count in running])
 
 
-def _seconds_without_progress(every: Histories, first: float, newest: EngineReading) -> float | None:
-    told = [pick for pick in _TOKENS if any(pick(replica) is not None for h in every.values() for _, replica in h)]
-    if not told:
+def _last_progress(history: History) -> float | None:
+    """When a token counter of one replica last moved; ``None``: never that is seen."""
+    return max((at for pick in _TOKENS if (at := last_rise({"": history}, pick)) is not None), default=None)
+
+
+def _seconds_without_progress(
+    every: Histories, progress: Mapping[str, float | None], first: float, newest: EngineReading
+) -> float | None:
+    if not any(_tells(every, pick) for pick in _TOKENS):
         return None
-    rises = [at for pick in told if (at := last_rise(every, pick)) is not None]
-    if not rises and newest.tokens_at_end and _steps not in told:
+    last = max((at for name in every if (at := progress[name]) is not None), default=None)
+    if last is None and newest.tokens_at_end and not _tells(every, _steps):
         return None  # a request may run longer than is looked back
-    return newest.at - max(rises, default=first)
+    return newest.at - (first if last is None else last)
+
+
+def _tells(every: Histories, pick: Callable[[ReplicaReading], float | None]) -> bool:
+    return any(pick(replica) is not None for history in every.values() for _, replica in history)
 
 
 def _seen(every: Histories) -> float | None:
@@ -187,12 +209,14 @@ def _step_count(replica: ReplicaReading) -> float | None:
     return replica.iteration_tokens.count if replica.iteration_tokens else replica.steps_total
 
 
-def _stuck(every: Histories, newest: EngineReading, thresholds: Thresholds) -> float | None:
+def _stuck(
+    every: Histories, progress: Mapping[str, float | None], newest: EngineReading, thresholds: Thresholds
+) -> float | None:
     """Replicas that hold requests and stand still, whatever the others do."""
     stuck = [
         still >= thresholds.stall_seconds + (0.0 if waiting_of(history[-1][1]) else newest.running_lag_seconds)
         for name, history in every.items()
-        if (still := _seconds_without_progress({name: history}, history[0][0], newest)) is not None
+        if (still := _seconds_without_progress({name: history}, progress, history[0][0], newest)) is not None
         and history[-1][0] == newest.at
         and _holds_requests(history[-1][1])
     ]

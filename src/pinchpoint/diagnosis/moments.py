@@ -6,6 +6,7 @@ Each replica is judged for itself before they are folded: a queue on one and a f
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pinchpoint.diagnosis.identity import once_each
 from pinchpoint.diagnosis.rates import known, total
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.snapshot import EngineReading, ReplicaReading
@@ -30,6 +31,7 @@ class Moment:
         return any(count is not None and count > 0 for count in (self.running, self.waiting, self.deferred))
 
 
+@once_each(4096)  # a minute of some hundred engines: each scrape is looked at for as long as it is in the window
 def moment_of(reading: EngineReading, thresholds: Thresholds) -> Moment:
     """Folds one scrape. ``held_by_slots`` is ``None`` when ``max_num_seqs`` is not known."""
     replicas = reading.replicas

@@ -7,7 +7,7 @@ explains at all. The rest is a host between steps, slow clocks or a slow link.
 from pinchpoint.diagnosis.clock import slowdown_of
 from pinchpoint.diagnosis.judgement import duration, fact, gathered, percent, ramp
 from pinchpoint.diagnosis.rates import ratio
-from pinchpoint.diagnosis.signals import Signals
+from pinchpoint.diagnosis.signals import Signals, found_once
 from pinchpoint.diagnosis.strain import Strain, strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Evidence
@@ -29,6 +29,7 @@ def memory_duty(signals: Signals) -> float | None:
     return measured if measured is not None else _possible(signals.roofline.memory_bandwidth_utilization_ratio)
 
 
+@found_once
 def paced_by_compute(signals: Signals, thresholds: Thresholds) -> float | None:
     """How surely steps take as long as their FLOPs; ``None`` without a roofline."""
     bound = _bound(signals, thresholds)
@@ -54,6 +55,7 @@ def explained_at_clock(signals: Signals, thresholds: Thresholds) -> float | None
     return None if explained is None else explained * (1.0 + slowdown_of(signals, thresholds))
 
 
+@found_once
 def decode_is_late(signals: Signals, thresholds: Thresholds) -> float:
     """How surely decode alone, without any prompt between, takes longer than a token may (0..1)."""
     at_peak, objective = signals.roofline.decode_roofline_seconds, signals.slo.tpot_seconds
@@ -80,6 +82,7 @@ def gains_by_more_running(signals: Signals) -> float:
     return ramp(signals.roofline.admission_gain_ratio, 1.1, 1.6)
 
 
+@found_once
 def tokens_leave_no_room(signals: Signals, thresholds: Thresholds) -> float:
     """How surely more running requests would only make tokens late (0..1): they are at their objective already, or
     would miss it if all who wait ran too."""
@@ -88,11 +91,13 @@ def tokens_leave_no_room(signals: Signals, thresholds: Thresholds) -> float:
     return max(ramp(now, thresholds.tpot_room_ratio, 1.1), in_vain)
 
 
+@found_once
 def computing_leaves_no_room(signals: Signals, thresholds: Thresholds) -> float:
     """How surely more running requests would only share the FLOPs there are (0..1)."""
     return (paced_by_compute(signals, thresholds) or 0.0) * (1.0 - gains_by_more_running(signals))
 
 
+@found_once
 def unseen_work(signals: Signals, thresholds: Thresholds) -> float:
     """How surely preempted requests are computed again (0..1): steps take far longer than the tokens that count."""
     preempted = ratio(signals.load.preemptions_per_second, signals.load.requests_started_per_second)
@@ -102,6 +107,7 @@ def unseen_work(signals: Signals, thresholds: Thresholds) -> float:
     return ramp(preempted, 0.0, thresholds.preempted_share) * (1.0 - ramp(explained, 0.35, 0.6))
 
 
+@found_once
 def _bound(signals: Signals, thresholds: Thresholds) -> float | None:
     """How surely the GPU's own work paces the steps (0..1): expected of the work, or measured, or their mean."""
     explained, devices = explained_at_clock(signals, thresholds), signals.devices
@@ -116,6 +122,7 @@ def _bound(signals: Signals, thresholds: Thresholds) -> float | None:
     return ramp(explained, thresholds.step_explained_begins, thresholds.step_explained_certain)
 
 
+@found_once
 def _computes(signals: Signals, thresholds: Thresholds) -> float:
     """How surely the GPU's work that makes requests late is computing. Late tokens alone are late by what the steps
     take longer than decode of the running requests would: the prompts between. Everything else is late by the time

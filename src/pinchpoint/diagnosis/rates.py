@@ -60,10 +60,10 @@ def observed(every: Histories, pick: Callable[[ReplicaReading], Histogram | None
     """What a histogram observed over the window, all replicas together; ``None`` when it can't be told."""
     together: Histogram | None = None
     for history in every.values():
-        points = [(at, found) for at, replica in history if (found := pick(replica)) is not None]
-        for run in _rising(points, lambda histogram: histogram.count):
-            delta = run[-1][1].since(run[0][1])
-            if delta is not None and len(run) > 1:
+        points = [(found.count, found) for _, replica in history if (found := pick(replica)) is not None]
+        for (_, first), (_, last) in _rising(points):
+            delta = last.since(first) if last is not first else None
+            if delta is not None:
                 together = delta if together is None else together.plus(delta) or together
     return together
 
@@ -75,32 +75,33 @@ def observed_mean(every: Histories, pick: Callable[[ReplicaReading], Histogram |
 
 def last_rise(every: Histories, pick: Callable[[ReplicaReading], float | None]) -> float | None:
     """When a counter was last seen higher than before, on any replica; ``None`` when it never was."""
-    rises = [
-        at
-        for history in every.values()
-        for (_, before), (at, after) in pairwise(_points(history, pick))
-        if after > before
-    ]
-    return max(rises, default=None)
+    rises = []
+    for history in every.values():
+        newest_first = pairwise(reversed(_points(history, pick)))
+        rises.append(next((at for (after, at), (before, _) in newest_first if after > before), None))
+    return max((at for at in rises if at is not None), default=None)
 
 
 def _points(history: History, pick: Callable[[ReplicaReading], float | None]) -> list[tuple[float, float]]:
-    return [(at, value) for at, replica in history if (value := known(pick(replica))) is not None]
+    """(value, time)."""
+    return [(value, at) for at, replica in history if (value := pick(replica)) is not None and isfinite(value)]
 
 
 def _rate(history: History, pick: Callable[[ReplicaReading], float | None]) -> float | None:
-    runs = [run for run in _rising(_points(history, pick), lambda value: value) if len(run) > 1]
-    seconds = sum(run[-1][0] - run[0][0] for run in runs)
-    return sum(run[-1][1] - run[0][1] for run in runs) / seconds if seconds > 0 else None
+    gained = seconds = 0.0
+    for (first, since), (last, until) in _rising(_points(history, pick)):
+        gained, seconds = gained + last - first, seconds + until - since
+    return gained / seconds if seconds > 0 else None
 
 
-def _rising(points: Sequence[tuple[float, T]], level: Callable[[T], float]) -> Iterator[list[tuple[float, T]]]:
-    """Cuts a series wherever its level fell."""
-    run: list[tuple[float, T]] = []
+def _rising(points: Sequence[tuple[float, T]]) -> Iterator[tuple[tuple[float, T], tuple[float, T]]]:
+    """Cuts a series of (level, thing) wherever the level fell: the first and the last of each run."""
+    if not points:
+        return
+    first = last = points[0]
     for point in points:
-        if run and level(point[1]) < level(run[-1][1]):
-            yield run
-            run = []
-        run.append(point)
-    if run:
-        yield run
+        if point[0] < last[0]:
+            yield first, last
+            first = point
+        last = point
+    yield first, last

@@ -1,8 +1,9 @@
 """How near the engine is to what its model and its cards can do: the roofline of the actual shapes and peaks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pinchpoint.diagnosis.identity import once_each
 from pinchpoint.diagnosis.latency import Latency
 from pinchpoint.diagnosis.load import Load
 from pinchpoint.diagnosis.rates import known, ratio
@@ -13,6 +14,7 @@ from pinchpoint.physics import (
     ModelShape,
     StepTime,
     StepWork,
+    attention_flops,
     dense_flops,
     gpu_by_name,
     kv_dtype_bytes,
@@ -69,16 +71,28 @@ class Machine:
             tensor_parallel_size=self.tensor_parallel_size,
         )
 
+    def compute_seconds(self, tokens: float, attention_pairs: float = 0.0) -> float:
+        """Of ``time``, what computing takes alone."""
+        flops = dense_flops(self.shape, tokens) + attention_flops(self.shape, attention_pairs)
+        return flops / self.tensor_parallel_size / self.peak_flops
+
+
+@once_each(64)  # the config of an engine is the same from scrape to scrape
+def shape_of(config: Mapping[str, object]) -> ModelShape | None:
+    """``None`` where the config has no shape, or that of an architecture which can't be added up."""
+    try:
+        return ModelShape.from_config(config)
+    except (ValueError, TypeError, OverflowError, ZeroDivisionError):  # also: a hundred digits
+        return None
+
 
 def machine_of(facts: EngineFacts) -> Machine | None:
     """From what is known of the engine; ``None`` without its model's shape or its card's peaks."""
     gpu = gpu_by_name(facts.gpu_name) if facts.gpu_name else None
     if gpu is None or not facts.model_config:
         return None
-    config = facts.model_config
-    try:
-        shape = ModelShape.from_config(config)
-    except (ValueError, TypeError, OverflowError):  # no shape, an architecture of another kind, a hundred digits
+    config, shape = facts.model_config, shape_of(facts.model_config)
+    if shape is None:
         return None
     return Machine(
         shape=shape,
@@ -171,24 +185,22 @@ def _prompt(machine: Machine, work: Work) -> float | None:
         return None
     tokens, cached = work.computed_prompt_tokens, (work.prompt_tokens or 0.0) - work.computed_prompt_tokens
     pairs = tokens * (max(0.0, cached) + tokens / 2)
-    return machine.time(StepWork(tokens=tokens, requests=1, attention_pairs=pairs)).compute_seconds
+    return machine.compute_seconds(tokens, pairs)
 
 
 def _grows(machine: Machine, work: Work, explained: float, thresholds: Thresholds) -> float | None:
     """The part of a step that grows in proportion to the running requests: their KV reads, prompts to compute, and half
-    of what the GPU's work doesn't explain, for a host has work for each request too."""
+    of what the GPU's work, ``explained``, doesn't cover, for a host has work for each request too."""
     if not work.step_seconds:
         return None
     shape, tp, grows = machine.shape, machine.tensor_parallel_size, 0.0
+    of_token, of_request = shape.kv_bytes_per_token(machine.kv_bytes, tp), shape.state_bytes_per_request(tp) * 2
+    flops_reached = _flops_reached(machine, thresholds)
     for each, share in work.steps:
         prompts = max(0.0, each.tokens - (work.decode_tokens or 0.0))
-        computed = machine.time(StepWork(tokens=prompts)).compute_seconds if prompts else 0.0
-        read = shape.kv_bytes_per_token(machine.kv_bytes, tp) * each.kv_tokens_read
-        read += shape.state_bytes_per_request(tp) * 2 * each.requests
-        reading = read / machine.gpu.bandwidth_bytes_per_second
-        grows += share * max(
-            computed / _flops_reached(machine, thresholds), reading / thresholds.bandwidth_reached_ratio
-        )
+        computed = machine.compute_seconds(prompts) / flops_reached
+        reading = (of_token * each.kv_tokens_read + of_request * each.requests) / machine.gpu.bandwidth_bytes_per_second
+        grows += share * max(computed, reading / thresholds.bandwidth_reached_ratio)
     rest = max(0.0, work.step_seconds - explained) / 2
     return known(min(1.0, (grows + rest) / work.step_seconds))
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from math import inf, isfinite
+from functools import wraps
+from itertools import pairwise, takewhile
+from math import isfinite
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from pinchpoint.diagnosis.compared import Compared, compared_of
 from pinchpoint.diagnosis.devices import Devices, devices_of
@@ -24,6 +25,10 @@ from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Objective
 from pinchpoint.diagnosis.way import Way, ended, way_of
 from pinchpoint.snapshot import Absence, EngineFacts, EngineReading, Quantile, Reason, Slo, Snapshot, Window
+
+R = TypeVar("R")
+Scrapes = tuple[EngineReading, ...]
+_NUMBERS = (float, int)  # no bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,54 +63,71 @@ class Signals:
     probed: Probed | None = None  # only of an engine that says nothing itself
     compared: Compared | None = None  # None: no probe of ours that leads to it is held against a hosted one
     way: Way | None = None  # None: no local probe of ours leads to it
-    # What was found of these very signals, with what else it is made of: every rule asks for the same.
-    found: dict[str, tuple[object, object]] = field(default_factory=dict, init=False, compare=False, repr=False)
+    # What follows of these very signals: every rule asks for the same.
+    ttft: Objective = field(init=False, compare=False, repr=False)
+    inter_token: Objective = field(init=False, compare=False, repr=False)
+    found: dict[object, tuple[Thresholds, Any]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
-    @property
-    def ttft(self) -> Objective:
-        latency = self.latency
-        return Objective(
-            slo_seconds=self.slo.ttft_seconds,
-            judged_seconds=latency.ttft_judged_seconds,
-            judged_by=latency.ttft_judged_by,
-            p50=latency.ttft_p50_seconds,
-            p95=latency.ttft_p95_seconds,
-        )
-
-    @property
-    def inter_token(self) -> Objective:
-        """A mean is judged, of all tokens or of each request: that is what TPOT is, and how a stream is read."""
-        latency = self.latency
-        return Objective(
-            slo_seconds=self.slo.tpot_seconds,
-            judged_seconds=known(latency.tpot_judged_seconds) or latency.inter_token_mean_seconds,
-            judged_by=latency.tpot_judged_by,
-            p50=latency.inter_token_p50_seconds,
-            p95=latency.inter_token_p95_seconds,
-        )
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ttft", _ttft(self.latency, self.slo))
+        object.__setattr__(self, "inter_token", _inter_token(self.latency, self.slo))
 
     def numbers(self) -> dict[str, float]:
         """Every known signal by name, for the export of ``diagnosis_signal``."""
-        found = _numbers(self) | _numbers(self.devices) | _numbers(self.host) | _numbers(self.links)
-        for part in (self.load, self.latency, self.roofline, self.spread):
-            found |= _numbers_of_scrapes(part)
-        for beside in (self.growth, self.probed, self.compared, self.way):
-            found |= _numbers(beside)
-        return found
+        of_node = (self, self.devices, self.host, self.links)
+        of_scrapes = _numbers_of_scrapes(self.load, self.latency, self.roofline, self.spread)
+        return _numbers(*of_node) | of_scrapes | _numbers(self.growth, self.probed, self.compared, self.way)
 
 
-def _numbers(part: object) -> dict[str, float]:
-    """``__slots__`` are the names of the fields; to ask for these takes far longer."""
-    found: dict[str, float] = {}
-    for name in getattr(part, "__slots__", ()):
-        value: Any = getattr(part, name)
-        value = value.value if isinstance(value, Quantile) else value
-        if type(value) in (float, int) and isfinite(value):  # no bool
-            found[name] = float(value)
+def _ttft(latency: Latency, slo: Slo) -> Objective:
+    return Objective(
+        slo_seconds=slo.ttft_seconds,
+        judged_seconds=latency.ttft_judged_seconds,
+        judged_by=latency.ttft_judged_by,
+        p50=latency.ttft_p50_seconds,
+        p95=latency.ttft_p95_seconds,
+    )
+
+
+def _inter_token(latency: Latency, slo: Slo) -> Objective:
+    """A mean is judged, of all tokens or of each request: that is what TPOT is, and how a stream is read."""
+    return Objective(
+        slo_seconds=slo.tpot_seconds,
+        judged_seconds=known(latency.tpot_judged_seconds) or latency.inter_token_mean_seconds,
+        judged_by=latency.tpot_judged_by,
+        p50=latency.inter_token_p50_seconds,
+        p95=latency.inter_token_p95_seconds,
+    )
+
+
+def found_once(function: Callable[[Signals, Thresholds], R]) -> Callable[[Signals, Thresholds], R]:
+    """Decorates what many rules ask of the same signals."""
+
+    @wraps(function)
+    def found(signals: Signals, thresholds: Thresholds) -> R:
+        before = signals.found.get(function)
+        if before is None or before[0] is not thresholds:
+            before = signals.found[function] = (thresholds, function(signals, thresholds))
+        answer: R = before[1]
+        return answer
+
     return found
 
 
-_numbers_of_scrapes = once_each(1024)(_numbers)  # the same parts for as long as no scrape is new
+def _numbers(*parts: object) -> dict[str, float]:
+    """``__slots__`` are the names of the fields; to ask for these takes far longer."""
+    found: dict[str, float] = {}
+    for part in parts:
+        for name in getattr(part, "__slots__", ()):
+            value: Any = getattr(part, name)
+            if type(value) is Quantile:
+                value = value.value
+            if type(value) in _NUMBERS and isfinite(value):
+                found[name] = float(value)
+    return found
+
+
+_numbers_of_scrapes = once_each(256)(_numbers)  # the same parts for as long as no scrape is new
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +146,9 @@ class Measured:
     model_flops_utilization_ratio: float | None
     inferred_max_num_seqs: float | None
     unmeasured: bool
+    not_exposed: frozenset[str]
 
 
-Scrapes = tuple[EngineReading, ...]
 Measure = Callable[[str, Scrapes, Scrapes, Thresholds, str | None], Measured]
 
 
@@ -156,6 +178,7 @@ def measured(
         # From the whole epoch: a limit does not change, and a longer look contradicts sooner.
         inferred_max_num_seqs=None if facts.max_num_seqs else inferred_max_num_seqs(epoch, thresholds),
         unmeasured=is_unmeasured(readings),
+        not_exposed=frozenset(name for name, why in readings[-1].unavailable.items() if why is Reason.NOT_EXPOSED),
     )
 
 
@@ -170,24 +193,23 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
     every = window.engine(engine)
     declared = every[-1].gpus if every else ()
     owner = bool(declared) or latest.engine_names() == (engine,)
-    within = window.last(thresholds.window_seconds).snapshots
+    within = _newest(window, thresholds)
     recent = within if owner else ()
     devices = devices_of(recent, engine, declared)
     current = latest.engine(engine)
     if current is None or now - current.at > thresholds.stale_seconds:
         age = now - every[-1].at if every else None
         return Signals(age_seconds=age, absence=latest.absence(f"engine/{engine}"), devices=devices)
-    readings = _of_one_epoch(
-        every, latest.at - thresholds.window_seconds, thresholds.min_scrapes, thresholds.stale_seconds
-    )
+    epoch = _newest_epoch(every)
+    readings = _newest_scrapes(epoch, every, thresholds)
     gpu_name = _gpu_name(latest, declared) if owner else None
-    found = measure(engine, _of_one_epoch(every, -inf, 0), readings, thresholds, gpu_name)
+    found = measure(engine, epoch, readings, thresholds, gpu_name)
     probes = window.probes_of(engine)
     return Signals(
         age_seconds=now - current.at,
         awake=_awake(current),
         running_lag_seconds=current.running_lag_seconds,
-        not_exposed=frozenset(name for name, why in current.unavailable.items() if why is Reason.NOT_EXPOSED),
+        not_exposed=found.not_exposed,
         doubtful=current.doubtful,
         valueless=current.unavailable.get("requests_running") is Reason.STARTING,
         own_probes=float(sum(ended(probe) >= readings[0].at for probe in probes)) if probes else None,
@@ -210,19 +232,30 @@ def signals_of(window: Window, engine: str, now: float, thresholds: Thresholds, 
     )
 
 
-def _of_one_epoch(
-    every: tuple[EngineReading, ...], oldest: float, at_least: int, longest_gap: float = inf
-) -> tuple[EngineReading, ...]:
-    """The scrapes since ``oldest``, or the last few when they come rarely, back to the newest restart.
+@once_each(4)
+def _newest(window: Window, thresholds: Thresholds) -> tuple[Snapshot, ...]:
+    """The ticks that a verdict looks at: the same for all engines, so that what is found of these is found once."""
+    return window.last(thresholds.window_seconds).snapshots
 
-    What was before a gap says nothing of now: the few reach over none that is longer than ``longest_gap``, unless
-    scrapes come as rarely as that.
+
+@once_each(256)  # the same scrapes for as long as none is new
+def _newest_epoch(every: Scrapes) -> Scrapes:
+    """The scrapes back to the newest restart."""
+    return tuple(takewhile(lambda reading: reading.epoch == every[-1].epoch, reversed(every)))[::-1]
+
+
+def _newest_scrapes(epoch: Scrapes, every: Scrapes, thresholds: Thresholds) -> Scrapes:
+    """The scrapes of the ``epoch`` within a window that ends with the newest, or the last few when they come rarely.
+
+    Not with the tick: from one scrape to the next nothing is measured anew, and no verdict moves.
+    What was before a gap says nothing of now: the few reach over none that is longer than what makes a scrape stale,
+    unless scrapes come as rarely as that in ``every`` epoch.
     """
     chosen: list[EngineReading] = []
-    for reading in reversed(every):
-        if reading.epoch != every[-1].epoch:
-            break
-        if reading.at < oldest and (len(chosen) >= at_least or _is_gap(reading, chosen, every, longest_gap)):
+    oldest = epoch[-1].at - thresholds.window_seconds
+    for reading in reversed(epoch):
+        few = len(chosen) < thresholds.min_scrapes
+        if reading.at < oldest and not (few and not _is_gap(reading, chosen, every, thresholds.stale_seconds)):
             break
         chosen.append(reading)
     return tuple(reversed(chosen))

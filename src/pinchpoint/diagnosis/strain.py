@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pinchpoint.diagnosis.judgement import count, duration, fact, gathered, percent, ramp
 from pinchpoint.diagnosis.rates import ratio
-from pinchpoint.diagnosis.signals import Signals
+from pinchpoint.diagnosis.signals import Signals, found_once
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Evidence, Objective
 
@@ -47,16 +47,9 @@ class Strain:
         return gathered(self.waiting, self.ttft, self.inter_token)
 
 
+@found_once
 def strain_of(signals: Signals, thresholds: Thresholds) -> Strain:
-    """Weighs queue, TTFT and inter-token latency against the engine's objectives. Every rule asks: it is found once."""
-    for_thresholds, found = signals.found.get("strain", (None, None))
-    if for_thresholds is not thresholds or not isinstance(found, Strain):
-        found = _strain(signals, thresholds)
-        signals.found["strain"] = (thresholds, found)
-    return found
-
-
-def _strain(signals: Signals, thresholds: Thresholds) -> Strain:
+    """Weighs queue, TTFT and inter-token latency against the engine's objectives."""
     load = signals.load
     queue = _queue(signals, thresholds)
     waiting = None

@@ -115,16 +115,19 @@ class ModelShape:
             return self.experts.per_token / self.experts.count
         return min(1.0, (self.given_active_parameters or self.parameters) / self.parameters)
 
-    def _with_share(self, share: float) -> float:
-        """Parameters with this share of the experts, of which there are as many as the active number leaves. Without
-        one and without their size, all is an expert of what is given and is neither attention nor embedding."""
+    @cached_property
+    def _of_experts(self) -> float:
+        """As many parameters as the active number leaves. Without one and without their size, all is an expert of what
+        is given and is neither attention nor embedding."""
         experts, total, chosen = self.experts, self.parameters, self._chosen
         if self.given_active_parameters is not None and chosen < 1.0:
-            of_experts = (total - self.given_active_parameters) / (1.0 - chosen)
-        elif experts is None:
-            of_experts = 0.0
-        elif experts.parameters:
-            of_experts = float(experts.layers * experts.count * experts.parameters)
-        else:
-            of_experts = max(0.0, total - self.dense_parameters - 2 * self._looked_up)
-        return total - of_experts * (1.0 - share)
+            return (total - self.given_active_parameters) / (1.0 - chosen)
+        if experts is None:
+            return 0.0
+        if experts.parameters:
+            return float(experts.layers * experts.count * experts.parameters)
+        return max(0.0, total - self.dense_parameters - 2 * self._looked_up)
+
+    def _with_share(self, share: float) -> float:
+        """Parameters with this share of the experts."""
+        return self.parameters - self._of_experts * (1.0 - share)

@@ -4,7 +4,7 @@ Is not: a prediction. Real engines reach 0.5 to 0.85 of the bandwidth and 0.4 to
 launch kernels and the host's between two steps.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pinchpoint.physics.costs import attention_flops, dense_flops
 from pinchpoint.physics.gpus import Gpu
@@ -14,8 +14,7 @@ from pinchpoint.physics.models import ModelShape
 _ACTIVATION_BYTES = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepWork:
+class StepWork(NamedTuple):
     """What one step does: ``tokens`` computed for ``requests``, ``attention_pairs`` of a query and a key, and the KV
     cache of ``kv_tokens_read`` tokens read."""
 
@@ -25,8 +24,7 @@ class StepWork:
     kv_tokens_read: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class StepTime:
+class StepTime(NamedTuple):
     """Seconds at peak on one rank. Compute and memory overlap; the all-reduces between them do not."""
 
     compute_seconds: float

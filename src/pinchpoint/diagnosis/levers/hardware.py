@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from pinchpoint.diagnosis.card import HEAT, Card
 from pinchpoint.diagnosis.consistency import names
-from pinchpoint.diagnosis.devices import HEAT, Card
 from pinchpoint.diagnosis.judgement import percent
 from pinchpoint.diagnosis.levers.situation import Situation
 from pinchpoint.diagnosis.verdict import Advice

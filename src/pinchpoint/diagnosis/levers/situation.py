@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from pinchpoint.diagnosis.roofline import shape_of
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import Strain, strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
@@ -45,10 +46,7 @@ class Situation:
 
     @cached_property
     def shape(self) -> ModelShape | None:
-        try:
-            return ModelShape.from_config(self.signals.facts.model_config)
-        except (ValueError, TypeError, OverflowError, ZeroDivisionError):  # none given, or none of those we can add up
-            return None
+        return shape_of(self.signals.facts.model_config)
 
     @cached_property
     def weight_bytes(self) -> float | None:

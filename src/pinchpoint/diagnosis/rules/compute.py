@@ -45,7 +45,7 @@ def compute(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.COMPUTE,
         score=max(suffering * computing * less, _one_prompt(signals, strain, thresholds)) * (1.0 - 0.8 * decode),
         why=f"computing prompts fills the engine's steps: {_harm(strain)}",
-        evidence=strain.evidence + _evidence(signals, thresholds),
+        evidence=lambda: strain.evidence + _evidence(signals, thresholds),
         contradicted_by=against,
         missing=missing,
     )

@@ -16,11 +16,10 @@ Advice: drain, cool, reset, replace.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from pinchpoint.diagnosis.card import HEAT, SERIOUS_XIDS, Card
 from pinchpoint.diagnosis.clock import quicker_at_full_clock
 from pinchpoint.diagnosis.consistency import names
-from pinchpoint.diagnosis.devices import HEAT, SERIOUS_XIDS, Card
 from pinchpoint.diagnosis.judgement import Judgement, count, fact, gathered, percent, ramp
 from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.signals import Signals
@@ -34,6 +33,7 @@ _STATES = {
     GpuState.RESET_REQUIRED: "needs a reset",
     GpuState.HUNG: "hangs",
 }
+_WELL = Judgement(bottleneck=Bottleneck.HARDWARE, score=0.0)
 
 
 def hardware(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -47,7 +47,7 @@ def hardware(signals: Signals, thresholds: Thresholds) -> Judgement:
 def _sick(signals: Signals, thresholds: Thresholds) -> Judgement:
     sick = signals.devices.sick
     if not sick:
-        return _hardware(0.0, thresholds)
+        return _WELL
     if signals.devices.declared:
         score = 1.0
     else:
@@ -64,7 +64,7 @@ def _sickness(gpu: GpuReading) -> Evidence:
 def _errors(signals: Signals, thresholds: Thresholds) -> Judgement:
     bad = [card for card in signals.devices.cards if card.serious_xids or card.uncorrectable_errors]
     if not bad:
-        return _hardware(0.0, thresholds)
+        return _WELL
     evidence = [
         Evidence(
             signal="gpu_serious_xids",
@@ -87,7 +87,7 @@ def _to_recover(signals: Signals, thresholds: Thresholds) -> Judgement:
     """A standing request of the driver. While nobody suffers it is one for maintenance, not why the engine is slow."""
     bad = [card for card in signals.devices.cards if card.recovery_action or card.rows_failed]
     if not bad:
-        return _hardware(0.0, thresholds)
+        return _WELL
     evidence = [
         Evidence(signal="gpus_to_recover", text=f"GPU {card.gpu}: {said}", value=1.0)
         for card in bad
@@ -107,7 +107,7 @@ def _nvlinks(signals: Signals, thresholds: Thresholds) -> Judgement:
     """A link that was up a moment ago: a cable, a switch or the card itself. Ranks that talk over it then wait."""
     bad = [card for card in signals.devices.cards if card.nvlinks_lost]
     if not bad:
-        return _hardware(0.0, thresholds)
+        return _WELL
     facts = [
         fact("gpu_nvlinks_lost", card.nvlinks_lost, f"GPU {card.gpu}: {{value}} NVLinks went down", count)
         for card in bad
@@ -124,7 +124,7 @@ def _link(signals: Signals, thresholds: Thresholds) -> Judgement:
     strain = strain_of(signals, thresholds)
     slow = [card for card in signals.devices.cards if card.link_slow_share]
     if not slow:
-        return _hardware(0.0, thresholds)
+        return _WELL
     score = max(_link_matters(card, thresholds) for card in slow)
     facts = [
         fact(
@@ -140,7 +140,7 @@ def _link(signals: Signals, thresholds: Thresholds) -> Judgement:
     judgement = _hardware(
         score if strain.any else min(score, 0.3), thresholds, why, (*gathered(*facts), *strain.evidence)
     )
-    return replace(judgement, gate=False)
+    return judgement._replace(gate=False)
 
 
 def _link_matters(card: Card, thresholds: Thresholds) -> float:
@@ -158,11 +158,12 @@ def _throttle(signals: Signals, thresholds: Thresholds) -> Judgement:
     """
     devices, strain = signals.devices, strain_of(signals, thresholds)
     if not signals.load.moved:  # without load a flag hurts nobody
-        return _hardware(0.0, thresholds)
-    fault = max((_often(card, thresholds) * _shows(card, signals, thresholds) for card in devices.cards), default=0.0)
+        return _WELL
+    often = [(card, share) for card in devices.cards if (share := _often(card, thresholds))]
+    fault = max((share * _shows(card, signals, thresholds) for card, share in often), default=0.0)
     capped = max((_capped(card, thresholds) for card in devices.cards), default=0.0) if strain.any else 0.0
     if not fault and not capped:
-        return _hardware(0.0, thresholds)
+        return _WELL
     faulty = fault >= capped
     held = sorted(
         (card for card in devices.cards if _held_back(card, thresholds, faulty=faulty)),
@@ -177,7 +178,7 @@ def _throttle(signals: Signals, thresholds: Thresholds) -> Judgement:
         f"{names([card.gpu for card in held])} {'is' if len(held) == 1 else 'are'} held back by {cause}, {late}",
         (*(facts[0] if facts else ()), *strain.evidence, *(each for more in facts[1:] for each in more)),
     )
-    return replace(judgement, gate=judgement.gate and fault >= thresholds.throttle_settles_score)
+    return judgement._replace(gate=judgement.gate and fault >= thresholds.throttle_settles_score)
 
 
 def _often(card: Card, thresholds: Thresholds) -> float:
@@ -260,6 +261,6 @@ def _hardware(
         bottleneck=Bottleneck.HARDWARE,
         score=score,
         why=why if score else "",
-        evidence=evidence if score else (),
+        evidence=lambda: evidence if score else (),
         gate=score >= thresholds.name_score,
     )

@@ -49,7 +49,7 @@ def healthy(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.HEALTHY,
         score=(1.0 - 0.15 * len(missing)) * (_NEAR_TRUST if near else 1.0),
         why=_why(signals),
-        evidence=_evidence(signals, thresholds),
+        evidence=lambda: _evidence(signals, thresholds),
         contradicted_by=near,
         missing=missing,
         gate=True,

@@ -37,7 +37,7 @@ def host_cpu(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.HOST_CPU,
         score=max(steps, before) * (0.0 if signals.load.moved is False else 1.0),
         why=_why(signals, thresholds, of_steps=steps >= before),
-        evidence=(*_evidence(signals, thresholds, of_steps=steps >= before), *strain.evidence),
+        evidence=lambda: (*_evidence(signals, thresholds, of_steps=steps >= before), *strain.evidence),
         contradicted_by=_against(signals, strain),
         missing=missing,
     )

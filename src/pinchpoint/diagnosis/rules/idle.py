@@ -22,7 +22,7 @@ def idle(signals: Signals, thresholds: Thresholds) -> Judgement:
     if not nobody_asks(signals, thresholds):
         return Judgement(bottleneck=Bottleneck.IDLE, score=0.0)
     if gets_no_answer(signals):  # somebody does ask: we
-        return Judgement(bottleneck=Bottleneck.IDLE, score=0.4, evidence=(_quiet(signals, thresholds),))
+        return Judgement(bottleneck=Bottleneck.IDLE, score=0.4, evidence=lambda: (_quiet(signals, thresholds),))
     both = load.requests_running is not None and load.seconds_without_progress is not None
     probed = signals.own_probes is not None
     return Judgement(
@@ -30,7 +30,7 @@ def idle(signals: Signals, thresholds: Thresholds) -> Judgement:
         score=1.0 if both else 0.8,
         # Without figures: it stays the same sentence from tick to tick.
         why="nothing but our own probes asks for tokens" if probed else "no request and no token",
-        evidence=(_probes(signals) if probed else _quiet(signals, thresholds),),
+        evidence=lambda: (_probes(signals) if probed else _quiet(signals, thresholds),),
         gate=True,
     )
 

@@ -37,7 +37,7 @@ def imbalance(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.IMBALANCE,
         score=score,
         why="one replica has more than it can serve in time while another has room",
-        evidence=_evidence(signals, thresholds) + strain_of(signals, thresholds).evidence,
+        evidence=lambda: _evidence(signals, thresholds) + strain_of(signals, thresholds).evidence,
         contradicted_by=gathered(*_against(signals, thresholds, fits=fits, slow=slow), throttled),
         # It is why that one's slots or cache are full: evenness alone would serve everybody.
         gate=score >= thresholds.name_score,

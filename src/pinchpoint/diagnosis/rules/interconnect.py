@@ -41,7 +41,7 @@ def interconnect(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.INTERCONNECT,
         score=0.95 * degree * strain.suffering * (0.0 if signals.load.moved is False else 1.0),
         why="tensor-parallel ranks wait for each other's data in every step",
-        evidence=(*_evidence(signals, strain, thresholds), *strain.evidence),
+        evidence=lambda: (*_evidence(signals, strain, thresholds), *strain.evidence),
         contradicted_by=_against(signals, thresholds),
         missing=missing,
     )

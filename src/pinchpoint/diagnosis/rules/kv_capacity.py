@@ -36,22 +36,21 @@ def kv_capacity(signals: Signals, thresholds: Thresholds) -> Judgement:
     strain = strain_of(signals, thresholds)
     held = ramp(load.queue_held_by_kv_share, thresholds.kv_share_begins, thresholds.kv_share_certain) * strain.queue
     thrash = preempting * (0.6 + 0.3 * ramp(load.kv_full_share, 0.0, thresholds.kv_share_begins))
-    score, against = either(0.9 * held, thrash), []
-    slots = fact(
-        "queue_held_by_slots_share", load.queue_held_by_slots_share, "batch slots full in {value} of the queue", percent
-    )
-    if slots and not preempting and (slots.value or 0) >= thresholds.slots_share_certain:
-        score, against = 0.6 * score, [slots]
+    score, against = either(0.9 * held, thrash), tuple[Evidence, ...]()
+    slots = load.queue_held_by_slots_share
+    if slots is not None and not preempting and slots >= thresholds.slots_share_certain:
+        text = "batch slots full in {value} of the queue"
+        score, against = 0.6 * score, gathered(fact("queue_held_by_slots_share", slots, text, percent))
     left, useless = _more_would_help(signals, thresholds)
-    score, against = score * left, [*against, *useless]
+    score, against = score * left, (*against, *useless)
     if load.moved is False:
-        score, against = 0.0, [Evidence(signal="seconds_without_progress", text="no token counter moves")]
+        score, against = 0.0, (Evidence(signal="seconds_without_progress", text="no token counter moves"),)
     return Judgement(
         bottleneck=Bottleneck.KV_CAPACITY,
         score=score,
         why=_why(signals),
-        evidence=_evidence(signals, thresholds) + strain.evidence,
-        contradicted_by=tuple(against),
+        evidence=lambda: _evidence(signals, thresholds) + strain.evidence,
+        contradicted_by=against,
         missing=missing,
     )
 

@@ -46,7 +46,7 @@ def memory_bandwidth(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.MEMORY_BANDWIDTH,
         score=score if signals.devices.gpu_dram_active_ratio is not None else 0.95 * score,
         why=_why(strain, at_the_limit=_beyond_the_objective(signals)),
-        evidence=(*_evidence(signals, thresholds), *strain.evidence),
+        evidence=lambda: (*_evidence(signals, thresholds), *strain.evidence),
         contradicted_by=gathered(
             fact(
                 "roofline_compute_share",

@@ -39,7 +39,7 @@ def memory_growth(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.MEMORY_GROWTH,
         score=min(score, _UNSURE) if suffering else score,
         why=_why(signals),
-        evidence=_evidence(signals, thresholds),
+        evidence=lambda: _evidence(signals, thresholds),
         missing=() if growth.memory_growth_process else ("gpu_processes",),
         gate=not suffering,
     )

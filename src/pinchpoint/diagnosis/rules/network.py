@@ -34,7 +34,7 @@ def network(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.NETWORK,
         score=score,
         why=harm.why,
-        evidence=harm.evidence,
+        evidence=lambda: harm.evidence,
         contradicted_by=against,
     )
 

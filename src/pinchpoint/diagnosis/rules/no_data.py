@@ -27,7 +27,9 @@ def no_data(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.NO_DATA,
         score=1.0,
         why=why,
-        evidence=gathered(fact("age_seconds", age, "it was last read {value} ago", duration, thresholds.stale_seconds)),
+        evidence=lambda: gathered(
+            fact("age_seconds", age, "it was last read {value} ago", duration, thresholds.stale_seconds)
+        ),
         missing=("engine_scrape",),
         gate=True,
     )

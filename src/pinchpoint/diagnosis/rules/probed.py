@@ -29,7 +29,7 @@ def quiet(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.IDLE,
         score=MOST if rests else 0.0,
         why="its GPUs rest but for our own probes" if probed.probes_ok else "its GPUs rest",
-        evidence=gathered(_resting(probed), *_latency(signals)),
+        evidence=lambda: gathered(_resting(probed), *_latency(signals)),
         missing=_missing(probed),
         gate=rests,
     )
@@ -45,7 +45,7 @@ def on_time(signals: Signals, thresholds: Thresholds) -> Judgement:  # noqa: ARG
         bottleneck=Bottleneck.HEALTHY,
         score=MOST if well else 0.0,
         why="our own probes are answered on time",
-        evidence=_latency(signals),
+        evidence=lambda: _latency(signals),
         contradicted_by=() if well else _latency(signals),
         missing=_missing(probed),
         gate=well,
@@ -70,7 +70,7 @@ def one_at_a_time(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.SCHEDULER,
         score=MOST * waits * free * (1.0 if at_pace else 0.5),
         why="a request waits for others to end while the GPU has time left: it serves one at a time (inferred)",
-        evidence=gathered(
+        evidence=lambda: gathered(
             fact("probe_ttft_seconds", ttft, times, duration, signals.slo.ttft_seconds),
             _pace(signals),
             _used(probed),
@@ -94,7 +94,7 @@ def never_rests(signals: Signals, thresholds: Thresholds) -> Judgement:
         * ramp(used, thresholds.gpu_free_ratio, thresholds.gpu_hot_ratio)
         * (0.5 if rests else 1),
         why="our own probes are late, and its GPUs never rest",
-        evidence=gathered(*_latency(signals), _used(probed)),
+        evidence=lambda: gathered(*_latency(signals), _used(probed)),
         contradicted_by=gathered(
             fact("gpu_tensor_active_ratio", tensor if rests else None, "tensor cores {value}", percent)
         ),

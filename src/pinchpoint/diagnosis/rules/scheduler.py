@@ -52,7 +52,7 @@ def scheduler(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.SCHEDULER,
         score=score,
         why=_why(signals, full_slots=slots >= budget),
-        evidence=_evidence(signals, thresholds) + strain.evidence,
+        evidence=lambda: _evidence(signals, thresholds) + strain.evidence,
         contradicted_by=against,
         missing=missing,
     )
@@ -80,26 +80,22 @@ def _budget(signals: Signals, thresholds: Thresholds) -> float:
 def _room(signals: Signals, thresholds: Thresholds) -> tuple[float, tuple[Evidence, ...]]:
     """What is left of the claim (0..1) by the room in memory and compute, and what took it away."""
     load = signals.load
-    room, against = 1.0, []
-    kv = fact(
-        "queue_kv_cache_usage_ratio", load.queue_kv_cache_usage_ratio, "KV cache at {value} where the queue is", percent
-    )
-    if kv is not None and (kv.value or 0) > thresholds.kv_room_ratio:
-        room *= 1.0 - 0.8 * ramp(kv.value, thresholds.kv_room_ratio, 1.0)
-        against.append(kv)
+    room, against = 1.0, list[Evidence | None]()
+    kv = load.queue_kv_cache_usage_ratio
+    if kv is not None and kv > thresholds.kv_room_ratio:
+        room *= 1.0 - 0.8 * ramp(kv, thresholds.kv_room_ratio, 1.0)
+        against.append(fact("queue_kv_cache_usage_ratio", kv, "KV cache at {value} where the queue is", percent))
     if (load.preemptions_per_second or 0) >= thresholds.preemptions_per_second:
         room *= 0.5
         against.append(Evidence(signal="preemptions_per_second", text="requests are preempted: memory is short"))
-    tensor = fact(
-        "gpu_tensor_active_ratio", signals.devices.gpu_tensor_active_ratio, "tensor cores {value} busy", percent
-    )
+    tensor = signals.devices.gpu_tensor_active_ratio
     computing, late = computing_leaves_no_room(signals, thresholds), tokens_leave_no_room(signals, thresholds)
     unknown = paced_by_compute(signals, thresholds) is None
-    if unknown and tensor is not None and (tensor.value or 0) >= thresholds.tensor_active_certain:
+    if unknown and tensor is not None and tensor >= thresholds.tensor_active_certain:
         room *= 0.6
-        against.append(tensor)
+        against.append(fact("gpu_tensor_active_ratio", tensor, "tensor cores {value} busy", percent))
     room *= (1.0 - 0.7 * computing) * (1.0 - 0.6 * late)
-    return room, (*against, *more_running_harms(signals, late, computing))
+    return room, gathered(*against, *more_running_harms(signals, late, computing))
 
 
 def _why(signals: Signals, *, full_slots: bool) -> str:

@@ -18,7 +18,7 @@ def sleeping(signals: Signals, thresholds: Thresholds) -> Judgement:  # noqa: AR
     load = signals.load
     asleep = Evidence(signal="awake", text="its awake gauge is 0 on every replica", value=0.0)
     if load.requests_running_last and load.seconds_without_progress == 0:
-        return Judgement(bottleneck=Bottleneck.SLEEPING, score=0.4, evidence=(asleep,))
+        return Judgement(bottleneck=Bottleneck.SLEEPING, score=0.4, evidence=lambda: (asleep,))
     waiting = load.requests_waiting_last or 0.0
     queue = (
         (Evidence(signal="requests_waiting_last", text=f"{count(waiting)} requests wait for it", value=waiting),)
@@ -29,6 +29,6 @@ def sleeping(signals: Signals, thresholds: Thresholds) -> Judgement:  # noqa: AR
         bottleneck=Bottleneck.SLEEPING,
         score=1.0,
         why="the engine was put to sleep" + (" while requests wait for it" if waiting else ""),
-        evidence=(asleep, *queue),
+        evidence=lambda: (asleep, *queue),
         gate=True,
     )

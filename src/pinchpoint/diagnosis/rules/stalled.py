@@ -35,7 +35,7 @@ def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.STALLED,
         score=1.0,
         why=f"{count(running)} requests run and {count(waiting)} wait, but the engine makes no token",
-        evidence=(
+        evidence=lambda: (
             Evidence(signal="seconds_without_progress", text=text, value=still, threshold=thresholds.stall_seconds),
         ),
         gate=True,
@@ -49,7 +49,7 @@ def _by_probes(signals: Signals) -> Judgement:
         bottleneck=Bottleneck.STALLED,
         score=0.75,
         why="our probes reach a server and get no token, and the engine's counters stand still",
-        evidence=gathered(
+        evidence=lambda: gathered(
             fact("probe_stuck_share", share, "{value} of our last probes ended without a token", percent, 0.5)
         ),
         gate=True,
@@ -64,6 +64,6 @@ def _one_of_several(stuck: float, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.STALLED,
         score=1.0,
         why=f"{count(stuck)} of the engine's replicas hold requests and make no token",
-        evidence=(Evidence(signal="replicas_stuck", text=text, value=stuck),),
+        evidence=lambda: (Evidence(signal="replicas_stuck", text=text, value=stuck),),
         gate=True,
     )

@@ -40,7 +40,7 @@ def unknown(signals: Signals, thresholds: Thresholds, weighed: Sequence[Judgemen
         bottleneck=Bottleneck.UNKNOWN,
         score=0.0,
         why=why,
-        evidence=strain.evidence,
+        evidence=lambda: strain.evidence,
         contradicted_by=tuple(
             fact
             for judgement in weighed
