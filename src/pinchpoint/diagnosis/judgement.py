@@ -32,9 +32,9 @@ def ramp(value: float | None, begins: float, certain: float) -> float:
     """0 up to ``begins``, 1 from ``certain``, in proportion between; 0 for what is unknown."""
     if value is None:
         return 0.0
-    if certain <= begins:
-        return float(value >= certain)
-    return min(1.0, max(0.0, (value - begins) / (certain - begins)))
+    if value >= certain:
+        return 1.0
+    return (value - begins) / (certain - begins) if value > begins else 0.0
 
 
 def either(*degrees: float) -> float:

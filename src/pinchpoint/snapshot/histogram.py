@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import add, gt, sub
@@ -84,7 +85,7 @@ class Histogram:
         if self.count <= 0 or len(self.bounds) < 2 or self.counts[-1] <= 0:
             return None
         rank = q * self.counts[-1]
-        at = next((i for i, count in enumerate(self.counts) if count >= rank), len(self.counts) - 1)
+        at = min(bisect_left(self.counts, rank), len(self.counts) - 1)
         lower, upper = (self.bounds[at - 1] if at else None), self.bounds[at]
         if lower is None or upper == float("inf"):
             return Quantile(None, lower, upper if lower is None else None)
