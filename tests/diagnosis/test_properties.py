@@ -78,3 +78,21 @@ def test_what_is_remembered_of_an_engine_ends_with_it() -> None:
     assert memory.judged("chat", signals) is not None
     memory.forget_all_but(["code"])
     assert memory.judged("chat", signals) is None
+
+
+def test_between_two_scrapes_no_verdict_moves() -> None:
+    """The oldest scrape leaves the window when a new one comes, not some tick before."""
+    thresholds, window = Thresholds(window_seconds=20), Window(300.0)
+    verdicts = []
+    for at in range(45):
+        scraped = float(at // 5 * 5)
+        replica = ReplicaReading(
+            requests_running=8.0, requests_waiting=scraped % 3, generation_tokens_total=100.0 * scraped**1.1
+        )
+        window = window.append(
+            Snapshot(at=float(at), engines=(EngineReading(engine="chat", at=scraped, replicas=(replica,)),))
+        )
+        verdict = diagnose(window, "chat", float(at), thresholds)
+        verdicts.append(replace(verdict, at=scraped, signals={**verdict.signals, "age_seconds": 0.0}))
+    assert all(verdicts[at] == verdicts[at // 5 * 5] for at in range(25, 45))
+    assert verdicts[25] != verdicts[40]
