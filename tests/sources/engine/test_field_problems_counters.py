@@ -72,7 +72,7 @@ def prefill_storm(block_size: int) -> list[str]:
 def test_the_advice_on_prefixes_says_how_long_one_must_be_where_blocks_are_large():
     verdict = diagnosed(prefill_storm(784))
     assert verdict.bottleneck is Bottleneck.COMPUTE
-    assert verdict.advice[0].action == "prefix_caching"
+    assert verdict.advice[0].action == "share_prefixes"
     assert "at least 784 tokens" in verdict.advice[0].text
     assert "at least" not in diagnosed(prefill_storm(16)).advice[0].text
 
