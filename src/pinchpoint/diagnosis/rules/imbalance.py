@@ -37,7 +37,7 @@ def imbalance(signals: Signals, thresholds: Thresholds) -> Judgement:
         bottleneck=Bottleneck.IMBALANCE,
         score=score,
         why="one replica has more than it can serve in time while another has room",
-        evidence=lambda: _evidence(signals, thresholds) + strain_of(signals, thresholds).evidence,
+        evidence=lambda: _evidence(signals, thresholds, fits) + strain_of(signals, thresholds).evidence,
         contradicted_by=gathered(*_against(signals, thresholds, fits=fits, slow=slow), throttled),
         # It is why that one's slots or cache are full: evenness alone would serve everybody.
         gate=score >= thresholds.name_score,
@@ -74,7 +74,7 @@ def _against(signals: Signals, thresholds: Thresholds, *, fits: float, slow: flo
     )
 
 
-def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
+def _evidence(signals: Signals, thresholds: Thresholds, fits: float) -> tuple[Evidence, ...]:
     spread = signals.spread
     text = (
         f"in {{value}} of the scrapes replica {spread.overloaded} was overloaded while replica {spread.freest} had room"
@@ -83,7 +83,7 @@ def _evidence(signals: Signals, thresholds: Thresholds) -> tuple[Evidence, ...]:
         fact("spread_share", spread.spread_share, text, percent, thresholds.spread_share_certain),
         fact(
             "spread_demand_ratio",
-            spread.spread_demand_ratio,
+            spread.spread_demand_ratio if fits >= 1 else None,  # else it speaks against
             "spread evenly, each would get {value} of what the busy one bears",
             percent,
             thresholds.spread_demand_certain,

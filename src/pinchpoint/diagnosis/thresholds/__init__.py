@@ -1,5 +1,7 @@
-"""The numbers a verdict depends on: unit, default, why that default; by topic, in one flat set of settings. How facts weigh
-against each other, rules say."""
+"""The numbers a verdict depends on: unit, default, why that default; by topic, in one flat set of settings.
+
+How facts weigh against each other, rules say.
+"""
 
 from pydantic import ConfigDict
 
