@@ -15,7 +15,7 @@ def slowdown(clock: float, signals: Signals, thresholds: Thresholds) -> float:
     """
     share = signals.roofline.roofline_compute_share
     computing = 1.0 if share is None else share
-    clock = max(clock, _SLOWEST)
+    clock = min(1.0, max(clock, _SLOWEST))  # no clock above its own maximum makes a step shorter
     reading = max(0.0, thresholds.clock_fills_memory_ratio / clock - 1.0)
     return computing * (1.0 / clock - 1.0) + (1.0 - computing) * reading
 
