@@ -31,8 +31,8 @@ def test_a_recording_gets_the_class_of_its_load(folder: str, expected: Bottlenec
     verdict = judge(folder)
 
     assert verdict.diagnosis.bottleneck is expected
-    # Nobody probed, so how the clients of a healthy engine fared is not known for certain.
-    assert verdict.diagnosis.confidence_ratio > (0.7 if expected is Bottleneck.HEALTHY else 0.8)
+    # Nobody probed and no card is seen, so that a healthy engine is one is not known for certain.
+    assert verdict.diagnosis.confidence_ratio > (0.6 if expected is Bottleneck.HEALTHY else 0.8)
 
 
 def test_an_engine_that_nobody_probes_is_healthy_without_certainty() -> None:

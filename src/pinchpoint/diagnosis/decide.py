@@ -13,7 +13,16 @@ from pinchpoint.diagnosis.us_or_them import us_or_them
 from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis, Evidence
 from pinchpoint.snapshot import Window
 
-_PACED = (Bottleneck.COMPUTE, Bottleneck.MEMORY_BANDWIDTH, Bottleneck.HOST_CPU, Bottleneck.INTERCONNECT)
+# What a card that nobody sees may be behind: one that throttles, is lost, or whose memory somebody else fills.
+_CARDS_MATTER = (
+    Bottleneck.COMPUTE,
+    Bottleneck.MEMORY_BANDWIDTH,
+    Bottleneck.HOST_CPU,
+    Bottleneck.INTERCONNECT,
+    Bottleneck.IMBALANCE,
+    Bottleneck.STALLED,
+    Bottleneck.HEALTHY,
+)
 # Seen, not inferred: what was a rival a moment ago, within the window, is none now.
 _SEEN = (Bottleneck.NO_DATA, Bottleneck.SLEEPING, Bottleneck.IDLE, Bottleneck.STALLED)
 
@@ -109,7 +118,7 @@ def _confidence(verdict: Judgement, rival: float, signals: Signals, thresholds: 
     - to 0.95 where scores were weighed: an inference is never certain, as a gate may be;
     - to half when the runner-up is as good, not at all when it is 0.4 behind or a gate has settled the matter;
     - by a tenth for each missing signal of the class, to 0.6 at most;
-    - to 0.8 where it is the pace of steps and no GPU is seen: one that throttles or rests looks the same from afar;
+    - to 0.75 where no GPU is seen and one that throttles, rests, or is lost looks the same from afar;
     - to 0.7 where the engine's counts are known to contradict each other;
     - to half at the fewest scrapes, not at all from ``full_scrapes`` (what one tick can tell is not reduced).
     """
@@ -119,5 +128,5 @@ def _confidence(verdict: Judgement, rival: float, signals: Signals, thresholds: 
     at_once = verdict.bottleneck in (Bottleneck.NO_DATA, Bottleneck.SLEEPING)
     amount = 1.0 if at_once else 0.5 + 0.5 * ramp(signals.load.scrapes, 0.0, thresholds.full_scrapes)
     trust = 0.7 if signals.doubtful and not at_once else 1.0
-    seen = 0.8 if verdict.bottleneck in _PACED and signals.devices.gpus is None else 1.0
-    return round(score * margin * known * amount * trust * seen, 4)
+    seen = 0.75 if verdict.bottleneck in _CARDS_MATTER and signals.devices.gpus is None else 1.0
+    return round(score * margin * min(known, seen) * amount * trust, 4)

@@ -7,9 +7,11 @@ compared with the other.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pinchpoint.diagnosis.rates import histories, known, observed, observed_mean, ratio, total
+from pinchpoint.diagnosis.rates import histories, known, observed, observed_mean, rate, ratio, total
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.snapshot import EngineReading, Histogram, Quantile
+
+_OFF = 1.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,8 @@ def latency_of(readings: Sequence[EngineReading], thresholds: Thresholds) -> Lat
     if inter_token is None:  # some engines say each request's mean alone, when it ends
         inter_token = observed(every, lambda replica: replica.tpot_seconds)
     requests = [observed(part, lambda replica: replica.tpot_seconds) for part in (every, newer)]
+    if rate(every, lambda replica: replica.preemptions_total):
+        requests = []  # the time of one that was put aside is the wait for memory, not the pace of steps
     tpot, tpot_by = _tpot(_mean(inter_token), requests, readings[-1].slo.tpot_seconds if readings else 0.0, thresholds)
     queue = observed_mean(every, lambda replica: replica.queue_seconds)
     prefill = observed_mean(every, lambda replica: replica.prefill_seconds)
@@ -80,21 +84,28 @@ def _tpot(
     tokens: float | None, requests: Sequence[Histogram | None], objective: float, thresholds: Thresholds
 ) -> tuple[float | None, str]:
     """The mean of all tokens, or what the requests say themselves where it is longer, as most tokens are of long
-    answers: the mean of their means, or what all but a few keep where that is late whatever its bucket hides. Of the
-    window or its newer half, whichever is better."""
+    answers: the mean of their means, or what all but a few keep where that is late. Of the window or its newer half,
+    whichever is better."""
     told = []
     for histogram in requests:
         q = None if histogram is None else _judged_quantile(histogram.count, thresholds)
         if histogram is None or q is None:
             continue
-        found = _quantile(histogram, q)
-        late = found is not None and found.at_least is not None and found.at_least >= objective
-        slow = (found.value or found.at_least or 0.0) if found is not None and late else 0.0
+        found = histogram.sharper_quantile(q)
+        slow = _late(found, objective) or 0.0
         told.append(max((_mean(histogram) or 0.0, "mean of requests"), (slow, f"p{100 * q:.0f} of requests")))
     best = min(told, default=None)
     if best is None or (tokens is not None and best[0] <= tokens):
         return tokens, "mean"
     return best
+
+
+def _late(found: Quantile | None, objective: float) -> float | None:
+    """The quantile where it is late for sure, or by more than what a guess within a bucket may be off."""
+    if found is None or found.at_least is None:
+        return None
+    value = found.at_least if found.value is None else found.value
+    return value if found.at_least >= objective or value > _OFF * objective else None
 
 
 def _better(whole: _Judged | None, newer: _Judged | None) -> _Judged | None:

@@ -124,13 +124,13 @@ def _bound(signals: Signals, thresholds: Thresholds) -> float | None:
 
 @found_once
 def _computes(signals: Signals, thresholds: Thresholds) -> float:
-    """How surely the GPU's work that makes requests late is computing. Late tokens alone are late by what the steps
-    take longer than decode of the running requests would: the prompts between. Everything else is late by the time
-    that all steps take."""
+    """How surely the GPU's work that makes requests late is computing. Where no queue lasts, late tokens are late by
+    what their steps take longer than decode of the running requests would: the prompts between. Everything else is late
+    by the time that all steps take."""
     share = signals.roofline.roofline_compute_share
     strain = strain_of(signals, thresholds)
     decode, now = signals.roofline.decode_roofline_seconds, signals.inter_token.judged_seconds
-    if strain.inter_token and not strain.first_token and decode is not None and now:
+    if strain.inter_token and strain.queue < 0.5 and decode is not None and now:
         rest = now * (1.0 - min(1.0, signals.roofline.step_explained_ratio or 0.0))
         usual = decode / thresholds.bandwidth_reached_ratio
         share = ratio(prompts := max(0.0, now - usual - rest), prompts + usual)

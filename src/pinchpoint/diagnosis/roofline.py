@@ -189,9 +189,10 @@ def _prompt(machine: Machine, work: Work) -> float | None:
 
 
 def _grows(machine: Machine, work: Work, explained: float, thresholds: Thresholds) -> float | None:
-    """The part of a step that grows in proportion to the running requests: their KV reads, prompts to compute, and half
-    of what the GPU's work, ``explained``, doesn't cover, for a host has work for each request too."""
-    if not work.step_seconds:
+    """The part of a step that grows in proportion to the running requests: their KV reads, experts that only more
+    tokens choose, prompts to compute, and half of what the GPU's work, ``explained``, doesn't cover, for a host has
+    work for each request too."""
+    if not work.step_seconds or not work.running:
         return None
     shape, tp, grows = machine.shape, machine.tensor_parallel_size, 0.0
     of_token, of_request = shape.kv_bytes_per_token(machine.kv_bytes, tp), shape.state_bytes_per_request(tp) * 2
@@ -200,9 +201,18 @@ def _grows(machine: Machine, work: Work, explained: float, thresholds: Threshold
         prompts = max(0.0, each.tokens - (work.decode_tokens or 0.0))
         computed = machine.compute_seconds(prompts) / flops_reached
         reading = (of_token * each.kv_tokens_read + of_request * each.requests) / machine.gpu.bandwidth_bytes_per_second
+        reading += _experts(machine, each, 1.0 + (work.waiting or 0.0) / work.running)
         grows += share * max(computed, reading / thresholds.bandwidth_reached_ratio)
     rest = max(0.0, work.step_seconds - explained) / 2
     return known(min(1.0, (grows + rest) / work.step_seconds))
+
+
+def _experts(machine: Machine, step: StepWork, times: float) -> float:
+    """Seconds at peak to read the experts that ``times`` as many tokens choose besides, for each time as many."""
+    if machine.shape.experts is None or times <= 1.0:
+        return 0.0
+    more = step._replace(tokens=step.tokens * times)
+    return (machine.time(more).memory_seconds - machine.time(step).memory_seconds) / (times - 1.0)
 
 
 def _if_admitted(work: Work, latency: Latency, grows: float | None) -> float | None:

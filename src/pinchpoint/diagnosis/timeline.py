@@ -8,12 +8,15 @@ from statistics import median
 from pinchpoint.diagnosis.course import Course, Interval, lengthened
 from pinchpoint.diagnosis.decide import diagnose
 from pinchpoint.diagnosis.hysteresis import settle, watched
+from pinchpoint.diagnosis.judgement import ramp
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Bottleneck, Diagnosis, Settled
 from pinchpoint.snapshot import EngineReading, Snapshot, Window
 
 # Never the answer for a time under load, unless there is no other.
 _NOT_UNDER_LOAD = (Bottleneck.IDLE, Bottleneck.NO_DATA, Bottleneck.SLEEPING)
+_NO_RIVALS = (*_NOT_UNDER_LOAD, Bottleneck.UNKNOWN)
+_RIVAL_SHARE = 0.25  # of the time of the answer, from which another class is its runner-up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +49,10 @@ def judge_recording(snapshots: Sequence[Snapshot], engine: str, thresholds: Thre
         raise ValueError("a recording needs at least one scrape")
     steps = _steps(snapshots, engine, thresholds)
     timeline = _timeline(steps)
-    answer = _answer(timeline, _load_seconds(steps, timeline))
+    seconds = _load_seconds(steps, timeline)
+    answer = _answer(timeline, seconds)
     longest = max((i for i in timeline if i.bottleneck is answer), key=lambda interval: interval.end - interval.start)
-    return RecordingVerdict(diagnosis=_within(steps, longest), timeline=timeline)
+    return RecordingVerdict(diagnosis=_summed_up(_within(steps, longest), seconds), timeline=timeline)
 
 
 def _steps(snapshots: Sequence[Snapshot], engine: str, thresholds: Thresholds) -> list[_Step]:
@@ -104,6 +108,18 @@ def _answer(timeline: Sequence[Interval], load_seconds: dict[Bottleneck, float])
     for interval in timeline:
         overall[interval.bottleneck] = overall.get(interval.bottleneck, 0.0) + interval.end - interval.start
     return max(overall, key=lambda bottleneck: overall[bottleneck])
+
+
+def _summed_up(moment: Diagnosis, seconds: dict[Bottleneck, float]) -> Diagnosis:
+    """The moment as the answer for all of it: the class that held next longest is its runner-up, and where that held
+    for nearly as long, it is hardly surer than its rival."""
+    others = {b: held for b, held in seconds.items() if b is not moment.bottleneck and b not in _NO_RIVALS}
+    rival = max(others, key=lambda bottleneck: others[bottleneck], default=None)
+    held = seconds.get(moment.bottleneck, 0.0)
+    if rival is None or others[rival] < _RIVAL_SHARE * held:
+        return moment
+    sure = 0.7 + 0.3 * ramp(1.0 - others[rival] / held, 0.0, 1.0 - _RIVAL_SHARE)
+    return replace(moment, runner_up=rival, confidence_ratio=round(sure * moment.confidence_ratio, 4))
 
 
 def _within(steps: Sequence[_Step], interval: Interval) -> Diagnosis:

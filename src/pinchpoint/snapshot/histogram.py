@@ -7,6 +7,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import add, gt, sub
+from statistics import NormalDist
+
+_LEAST_SPREAD = 0.05  # of a bucket: the middles of the others are guesses too, so no mean is at an edge
+_TAIL = 0.0013  # of a normal distribution beyond three deviations
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +95,30 @@ class Histogram:
             return Quantile(None, lower, upper if lower is None else None)
         below, count = self.counts[at - 1], self.counts[at]
         return Quantile(lower + (upper - lower) * ((rank - below) / (count - below)), lower, upper)
+
+    def sharper_quantile(self, q: float) -> Quantile | None:
+        """The ``q`` quantile, in its bucket by what the sum tells of the observations there.
+
+        Buckets are wide, and interpolation spreads them evenly: of a hundred at 26 ms in a bucket of 25 to 50 ms it
+        takes eighty for longer than 30. The sum, less the other buckets at their middles, is their mean; they are taken
+        to lie about it as a normal distribution whose three deviations reach the nearer edge. As ``quantile`` where the
+        open bucket, whose middle nobody knows, has a part in the sum.
+        """
+        found = self.quantile(q)
+        if found is None or found.value is None or found.at_least is None or found.at_most is None:
+            return found
+        inside = others = lower = below = 0.0
+        for upper, count in zip(self.bounds, self.counts, strict=True):
+            if upper == found.at_most:
+                inside, rank = count - below, q * self.counts[-1] - below
+            elif count > below:
+                if upper == float("inf"):
+                    return found
+                others += (count - below) * (lower + upper) / 2
+            lower, below = upper, count
+        lower, upper = found.at_least, found.at_most
+        nearest = _LEAST_SPREAD * (upper - lower)
+        mean = min(upper - nearest, max(lower + nearest, (self.sum - others) / inside))
+        deviation = min(mean - lower, upper - mean) / 3.0
+        within = min(1.0 - _TAIL, max(_TAIL, rank / inside))
+        return Quantile(NormalDist(mean, deviation).inv_cdf(within), lower, upper)

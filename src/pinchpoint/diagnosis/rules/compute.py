@@ -35,7 +35,7 @@ def compute(signals: Signals, thresholds: Thresholds) -> Judgement:
     if load.prefill_token_share is None or (load.step_tokens is None and compute_duty(signals) is None):
         return Judgement(bottleneck=Bottleneck.COMPUTE, score=None, missing=missing)
     strain = strain_of(signals, thresholds)
-    suffering = max(strain.first_token, float(strain.inter_token is not None))
+    suffering = max(strain.first_token, float(strain.inter_token is not None), 0.2 * strain.nearly)
     paced = paced_by_compute(signals, thresholds)
     less, against = _against(signals, thresholds, paced or 0.0)
     # Where decode alone is late, no faster prompt makes it early.

@@ -206,8 +206,10 @@ def _in_vain(quicker: float, signals: Signals, thresholds: Thresholds) -> float:
     tokens by far. Where requests queue, those that run are more than quicker steps would leave, and nothing is said."""
     throttled = sum(_often(card, thresholds) > 0.0 for card in signals.devices.cards)
     elsewhere = (signals.spread.replicas_overloaded or 0.0) > throttled
-    if elsewhere or strain_of(signals, thresholds).queue >= 0.5:
-        return float(elsewhere)
+    if elsewhere:
+        return 1.0 - ramp(quicker, 2.0, 3.0)
+    if strain_of(signals, thresholds).queue >= 0.5:
+        return 0.0
     tokens = ratio(signals.inter_token.judged_seconds, signals.slo.tpot_seconds) or 0.0
     return ramp(tokens / quicker, 1.3, 1.7)
 

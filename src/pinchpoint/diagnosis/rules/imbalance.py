@@ -12,6 +12,7 @@ Thresholds: half of the maximum as in vllm-doctor's factor of 2; it takes at lea
 """
 
 from pinchpoint.diagnosis.judgement import Judgement, fact, gathered, percent, ramp
+from pinchpoint.diagnosis.rates import ratio
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.strain import strain_of
 from pinchpoint.diagnosis.thresholds import Thresholds
@@ -32,7 +33,8 @@ def imbalance(signals: Signals, thresholds: Thresholds) -> Judgement:
     if spread.spread_work_ratio is not None:
         slow = 1.0 - ramp(spread.spread_work_ratio, thresholds.spread_work_begins, thresholds.spread_work_certain)
     throttled = _throttle(signals, thresholds)
-    score = 0.95 * uneven * fits * (1.0 - slow) * (0.5 if throttled else 1.0)
+    helps = fits + (1.0 - fits) * _helps_some(signals)
+    score = 0.95 * uneven * helps * (1.0 - slow) * (0.5 if throttled else 1.0)
     return Judgement(
         bottleneck=Bottleneck.IMBALANCE,
         score=score,
@@ -40,8 +42,16 @@ def imbalance(signals: Signals, thresholds: Thresholds) -> Judgement:
         evidence=lambda: _evidence(signals, thresholds, fits) + strain_of(signals, thresholds).evidence,
         contradicted_by=gathered(*_against(signals, thresholds, fits=fits, slow=slow), throttled),
         # It is why that one's slots or cache are full: evenness alone would serve everybody.
-        gate=score >= thresholds.name_score,
+        gate=score >= thresholds.name_score and fits >= 0.5,
     )
+
+
+def _helps_some(signals: Signals) -> float:
+    """How far evenness relieves an overload that it does not end (0..1): what of the replicas does next to nothing, as
+    one of eight does for the other seven, or half of them for the other half."""
+    spread = signals.spread
+    room = ratio(spread.replicas_with_room, spread.replicas) or 0.0
+    return ramp(room, 0.2, 0.4) * (0.6 + 0.3 * ramp(spread.spread_work_ratio, 2.0, 5.0))
 
 
 def _throttle(signals: Signals, thresholds: Thresholds) -> Evidence | None:

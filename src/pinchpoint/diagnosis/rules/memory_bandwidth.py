@@ -17,8 +17,8 @@ Advice: fewer requests at once, fp8 KV cache, smaller weights, then replicas or 
 
 from pinchpoint.diagnosis.judgement import Judgement, duration, fact, gathered, missing_of, percent
 from pinchpoint.diagnosis.pace import (
-    decode_is_late,
     gains_by_more_running,
+    late_anyway,
     late_if_admitted,
     memory_duty,
     paced_by_memory,
@@ -39,7 +39,7 @@ def memory_bandwidth(signals: Signals, thresholds: Thresholds) -> Judgement:
     paced = paced_by_memory(signals, thresholds)
     if paced is None or signals.latency.inter_token_mean_seconds is None:
         return Judgement(bottleneck=Bottleneck.MEMORY_BANDWIDTH, score=None, missing=missing)
-    best = decode_is_late(signals, thresholds) if strain.inter_token else 0.0
+    best = late_anyway(signals, strain, thresholds)
     score = max(_suffering(signals, strain) * paced, 0.95 * best) * (0.0 if signals.load.moved is False else 1.0)
     share = roofline.roofline_compute_share
     return Judgement(
@@ -61,9 +61,11 @@ def memory_bandwidth(signals: Signals, thresholds: Thresholds) -> Judgement:
 
 
 def _suffering(signals: Signals, strain: Strain) -> float:
-    """Late tokens, or a queue that can't be admitted without making them late."""
+    """Late tokens, or a queue that can't be admitted without making them late. Any queue is worked off as quickly as
+    steps go, so what paces them is at least next in line; so it is where tokens are only just on time."""
     at_their_cost = late_if_admitted(signals) * (1.0 - 0.6 * gains_by_more_running(signals))
-    return max(float(strain.inter_token is not None), 0.9 * strain.queue * at_their_cost)
+    next_in_line = 0.2 * max(strain.queue, strain.nearly)
+    return max(float(strain.inter_token is not None), 0.9 * strain.queue * at_their_cost, next_in_line)
 
 
 def _beyond_the_objective(signals: Signals) -> bool:
