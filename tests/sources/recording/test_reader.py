@@ -273,6 +273,28 @@ def test_nan_in_a_recording_is_unknown(tmp_path: Path):
     assert gpus_of(write(tmp_path / "r", gpu_jsonl=text)) == (GpuReading(gpu="0", uuid="GPU-0", at=0.0),)
 
 
+def test_what_is_measured_below_zero_is_unknown(tmp_path: Path):
+    below = gpu(power_watts=-1, clock_hertz={"sm": -1.5e9, "memory": 1e9})
+    host = {"t": 0, "cpu_count": -4, "engines": {"chat": {"cpu_cores": -0.5, "cpu_limit_cores": 2}}}
+    probe = {
+        "t": -1,
+        "target": "chat",
+        "placement": "local",
+        "outcome": "ok",
+        "ttft_seconds": -1,
+        "phases": {"tls": -1},
+    }
+    folder = write(tmp_path / "r", gpu_jsonl=[{"t": 0, "gpus": [below]}], host_jsonl=[host], probe_jsonl=[probe])
+    first = read_recording(folder).snapshots[0]
+    assert first.gpus[0].power_watts is None
+    assert first.gpus[0].clock_hertz == {"memory": 1e9}
+    assert first.host is not None
+    assert (first.host.cpu_count, first.host.engines["chat"].cpu_cores) == (None, None)
+    assert first.host.engines["chat"].cpu_limit_cores == 2
+    assert (first.probes[0].ttft_seconds, first.probes[0].phases) == (None, {})
+    assert first.probes[0].at == -1, "a time may be before the first scrape"
+
+
 def test_a_lost_gpu_is_down_and_its_readings_are_gone(tmp_path: Path):
     (lost,) = gpus_of(write(tmp_path / "r", gpu_jsonl=[{"t": 0, "gpus": [gpu(3, up=0)]}]))
     assert (lost.up, lost.state, lost.utilization_ratio) == (False, GpuState.LOST, None)
@@ -329,6 +351,12 @@ def test_the_latest_probe_of_each_target_is_in_the_snapshot(tmp_path: Path):
         ({"meta_json": "[]"}, "meta.json: holds a list, not an object"),
         ({"meta_json": {"step_seconds": -1}}, "meta.json: step_seconds: Input should be greater than 0"),
         ({"meta_json": {"engine": {"max_num_seqs": "many"}}}, "meta.json: max_num_seqs: "),
+        ({"meta_json": {"engine": {"max_num_seqs": True}}}, "meta.json: max_num_seqs: must be a number above 0"),
+        ({"meta_json": {"engine": {"tensor_parallel_size": 0}}}, "meta.json: tensor_parallel_size: must be a number"),
+        ({"meta_json": {"engine": {"tensor_parallel_size": 1e9}}}, "above 0 and at most 1e+06, not 1000000000.0"),
+        ({"meta_json": {"engine": {"gpu_memory_utilization": 1.5}}}, "at most 1, not 1.5; correct or remove the key"),
+        ({"meta_json": {"slo": {"ttft_seconds": -1}}}, "meta.json: ttft_seconds: must be a number above 0"),
+        ({"meta_json": {"engines": [{"name": "a", "slo": {"tpot_seconds": 0}}]}}, "meta.json: tpot_seconds: must be"),
         ({"meta_json": {"engines": [{"name": "../x"}]}}, "meta.json: engines.0.name: "),
         ({"meta_json": {"engines": [{"name": ".."}]}}, "meta.json: engines: "),
         ({"meta_json": {"engines": [{"name": "gone"}]}}, "gone: holds no *.prom"),
@@ -389,7 +417,7 @@ def test_the_value_at_a_moment_is_the_newest_that_is_not_too_old(times: list[int
     assert Series(tuple(map(float, times)), tuple(times)).at(moment, age) == (max(fresh) if fresh else None)
 
 
-@pytest.mark.parametrize("number", ["1" + "0" * 400, "1" + "0" * 5000, "1e999", "NaN"])
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "1" + "0" * 5000, "1e308", "-1e20", "1e999", "NaN"])
 def test_a_number_that_no_reading_can_be_is_unknown(tmp_path: Path, number: str):
     meta = f'{{"engine": {{"max_num_seqs": {number}, "model_config": {{"num_parameters": {number}}}}}}}'
     facts = read_recording(write(tmp_path / "r", meta_json=meta)).facts
