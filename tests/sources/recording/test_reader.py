@@ -207,6 +207,27 @@ def test_a_gap_in_the_numbers_is_a_gap_in_time(tmp_path: Path):
     assert "beyond 0 to" in mistake(folder)
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("9" * 200, "beyond 0 to 99999"), ("-5", "is no number"), ("٣", "is no number"), ("a\n\x1b[2J", "?[2J.prom: ")],
+)
+def test_a_scrape_that_has_no_number_is_named_on_one_line_that_a_terminal_may_have(
+    tmp_path: Path, name: str, told: str
+):
+    folder = write(tmp_path / "r", scrapes=1, meta_json={"numbered": True})
+    (folder / f"{name}.prom").write_text(SCRAPE)
+    message = mistake(folder)
+    assert told in message
+    assert message.isprintable()
+
+
+def test_a_link_that_leads_nowhere_is_told(tmp_path: Path):
+    for name in ("meta.json", "gpu.jsonl"):
+        folder = write(tmp_path / name)
+        (folder / name).symlink_to(folder / "gone")
+        assert f"{name}: can't be read (No such file" in mistake(folder)
+
+
 def test_a_stamp_says_when_a_scrape_was_made_unless_another_step_is_given(tmp_path: Path):
     folder = write(tmp_path / "r", scrapes=2, meta_json={"step_seconds": 5})
     (folder / "001.prom").write_text('# pinchpoint {"at": 4.25}\n' + SCRAPE)
@@ -428,6 +449,13 @@ def test_a_number_that_no_reading_can_be_is_unknown(tmp_path: Path, number: str)
 def test_a_pipe_in_the_place_of_a_file_is_refused_without_waiting_for_a_writer(tmp_path: Path):
     os.mkfifo(write(tmp_path / "r") / "gpu.jsonl")
     assert "it is a pipe" in mistake(tmp_path / "r")
+
+
+def test_nothing_that_a_stamp_says_moves_a_terminal(tmp_path: Path):
+    said = '# pinchpoint {"at": 0, "absent": "stale", "detail": "gone\\n\\u001b[2J\\ud800"}\n'
+    folder = write(tmp_path / "r", scrapes=1)
+    (folder / "000.prom").write_text(said)
+    assert read_recording(folder).snapshots[0].absences[0].detail == "gone[2J"
 
 
 def test_a_step_that_would_lead_beyond_all_numbers_is_refused(tmp_path: Path):

@@ -1,5 +1,6 @@
 """``gpu.jsonl``, ``host.jsonl`` and ``probe.jsonl``: readings in time order, and which of them holds at a moment."""
 
+import os
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ def read_probes(path: Path) -> dict[str, Series[ProbeReading]]:
 
 
 def _lines(path: Path) -> Iterable[tuple[int, Json]]:
-    return read_objects(path) if path.exists() else ()
+    return read_objects(path) if os.path.lexists(path) else ()
 
 
 def _time(raw: Json, path: Path, line: int) -> float:

@@ -1,5 +1,6 @@
 """``meta.json``: what whoever recorded it knew of the engine, the service and the GPUs."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,7 +87,7 @@ _LINK: TypeAdapter[PeerLink] = TypeAdapter(PeerLink)
 
 def read_meta(path: Path) -> Meta:
     """Read ``meta.json``; defaults when there is none. Raises ``RecordingError`` naming the key that is wrong."""
-    if not path.exists():
+    if not os.path.lexists(path):  # a link that leads nowhere is not nothing
         return Meta()
     raw = validated(_FILE, read_object(path), path)
     replicas = tuple(
