@@ -9,9 +9,10 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -47,22 +48,33 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true", help="list the worlds that were misjudged")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     arguments = parser.parse_args()
-    first, _, last = arguments.seeds.partition("-")
-    try:
-        seeds = range(int(first), int(last or first) + 1)
-    except ValueError:
-        parser.error(f"--seeds {arguments.seeds}: give a range like 0-99")
+    seeds = _seeds(arguments.seeds)
+    if not seeds:
+        parser.error(f"--seeds {arguments.seeds}: give a range like 0-99, of numbers below a million")
     if arguments.odd or arguments.even:
-        seeds = [seed for seed in seeds if seed % 2 == arguments.odd]  # type: ignore[assignment]
+        seeds = [seed for seed in seeds if seed % 2 == arguments.odd]
+    if not seeds:
+        parser.error(f"--seeds {arguments.seeds}: none of them is {'odd' if arguments.odd else 'even'}")
+    if arguments.jobs < 1:
+        parser.error(f"--jobs {arguments.jobs}: it takes at least one process")
+    if arguments.source is not None and not arguments.source.is_dir():
+        parser.error(f"--from {arguments.source}: is no folder; give the one that --out was given")
     doctor = None if arguments.no_peer else vllm_doctor.find()
     if isinstance(doctor, str):
         print(doctor, file=sys.stderr, flush=True)
         doctor = None
-    with _home(arguments.source or arguments.out) as home:
-        rows = sorted(
-            _judged(home, list(seeds), arguments.jobs, arguments.ablate, doctor, play=arguments.source is None),
-            key=lambda one: one.name,
-        )
+    try:
+        with _home(arguments.source or arguments.out) as home:
+            rows = sorted(
+                _judged(home, list(seeds), arguments.jobs, arguments.ablate, doctor, play=arguments.source is None),
+                key=lambda one: one.name,
+            )
+    except KeyboardInterrupt:
+        kept = f"; what was found until then is in {arguments.out}" if arguments.out else ""
+        print(f"diagnosis.py: stopped{kept}", file=sys.stderr)
+        sys.exit(130)
+    except (OSError, _TruthError) as error:
+        parser.error(str(error))
     if not rows:
         parser.error(f"none of these seeds has a recording and a truth in {arguments.source}")
     half_name = "odd" if arguments.odd else "even" if arguments.even else "all"
@@ -71,6 +83,16 @@ def main() -> None:
         print(json.dumps(tables.as_json(rows, setting), indent=1))
     else:
         tables.print_tables(rows, setting, wrong=arguments.wrong)
+
+
+class _TruthError(Exception):
+    """A ``truth.json`` that can't be read. The message is one line that names file, cause and remedy."""
+
+
+def _seeds(text: str) -> Sequence[int]:
+    """None where the text is no range."""
+    found = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", text)
+    return range(int(found[1]), int(found[2] or found[1]) + 1) if found else ()
 
 
 @contextmanager
@@ -114,7 +136,9 @@ def _judged(
             if play:
                 worlds = {name: asdict(truth) for name, truth in sorted(truths.items())}
                 text = json.dumps({"simulator": played_by, "worlds": worlds}, indent=1)
-                (home / "truth.json").write_text(text + "\n")
+                new = home / "truth.json.new"
+                new.write_text(text + "\n")
+                new.replace(home / "truth.json")
 
 
 def _kept(folder: Path, truths: Mapping[str, Truth]) -> bool:
@@ -124,13 +148,16 @@ def _kept(folder: Path, truths: Mapping[str, Truth]) -> bool:
 
 def _truths(home: Path, found_by: str | None) -> dict[str, Truth]:
     """By the recording's folder; none that another simulator has found, unless any will do (``None``)."""
+    path = home / "truth.json"
     try:
-        kept: dict[str, Any] = json.loads((home / "truth.json").read_text())
+        kept: dict[str, Any] = json.loads(path.read_text())
+        if found_by not in (None, kept["simulator"]):
+            return {}
+        return {name: Truth(**{**truth, "ties": tuple(truth["ties"])}) for name, truth in kept["worlds"].items()}
     except FileNotFoundError:
         return {}
-    if found_by not in (None, kept["simulator"]):
-        return {}
-    return {name: Truth(**{**truth, "ties": tuple(truth["ties"])}) for name, truth in kept["worlds"].items()}
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise _TruthError(f"{path}: is no file of truths ({type(error).__name__}); remove it") from None
 
 
 def _fingerprint() -> str:

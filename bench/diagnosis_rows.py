@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from errno import EINVAL
 from pathlib import Path
 
 from bench.vllm_doctor import Doctor
@@ -54,11 +55,18 @@ def row(
         write_recording(folder, world, SECONDS, warm_up_seconds=WARM_UP_SECONDS)
         truth = truth or truth_of(world)
     assert truth is not None
-    story = story or str(json.loads((folder / "meta.json").read_text()).get("note", ""))
+    story = story or _note(folder / "meta.json")
     answers = dict(_answers(folder, ablate))
     if doctor is not None:
         answers[doctor.name] = Answer(**doctor.examine(folder))
     return Row(name=folder.name, story=story, truth=truth, answers=answers)
+
+
+def _note(meta: Path) -> str:
+    try:
+        return str(json.loads(meta.read_text()).get("note", ""))
+    except (ValueError, AttributeError):
+        raise OSError(EINVAL, "no JSON object; remove its folder", str(meta)) from None
 
 
 def _answers(folder: Path, ablate: bool) -> Mapping[str, Answer]:

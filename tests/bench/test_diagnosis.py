@@ -92,14 +92,18 @@ def test_the_peer_is_shown_servers_side_by_side_as_one_exposition(tmp_path):
     ]
 
 
-def _bench(*arguments: object) -> dict:
-    ended = subprocess.run(
+def _ended(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [sys.executable, "bench/diagnosis.py", "--no-peer", "--json", "--jobs", "1", *map(str, arguments)],
         check=False,
         capture_output=True,
         text=True,
         timeout=110,
     )
+
+
+def _bench(*arguments: object) -> dict:
+    ended = _ended(*arguments)
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)
 
@@ -113,3 +117,25 @@ def test_what_was_played_is_kept_and_judged_again_alike(tmp_path):
     assert len(played["judges"]) == 5
     again = _bench("--from", tmp_path, "--seeds", f"0-{quiet}", "--ablate")
     assert again["rows"] == played["rows"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--seeds", "x"], "--seeds x: give a range like 0-99"),
+        (["--seeds", "3-1"], "--seeds 3-1: give a range"),
+        (["--seeds", "0-9999999"], "numbers below a million"),
+        (["--seeds", "2", "--odd"], "--seeds 2: none of them is odd"),
+        (["--jobs", "0"], "--jobs 0: it takes at least one process"),
+        (["--from", "{}/gone"], "gone: is no folder"),
+        (["--from", "{}"], "truth.json: is no file of truths (KeyError); remove it"),
+        (["--out", "{}/truth.json"], "File exists"),
+    ],
+)
+def test_a_mistake_is_one_line_of_wrong_usage(tmp_path, arguments: list[str], told: str):
+    (tmp_path / "truth.json").write_text('{"worlds": {}}')
+    ended = _ended(*(each.format(tmp_path) for each in arguments))
+    assert ended.returncode == 2
+    assert told in ended.stderr.splitlines()[-1]
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "gone").exists()

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import struct
+import subprocess
 import sys
 import termios
 from pathlib import Path
@@ -140,3 +141,31 @@ def test_the_json_says_all_that_it_said_and_more() -> None:
     assert answer["contradicted_by"] == []
     for lever in answer["advice"]:
         assert {"action", "text"} <= lever.keys() <= {"action", "text", "reason", "effect", "flag", "risk"}
+
+
+def test_names_from_elsewhere_reach_the_terminal_without_what_it_would_obey(tmp_path: Path) -> None:
+    folder = tmp_path / "chat\x1b[2J\udcff"  # a byte that is no text
+    folder.mkdir()
+    for scrape in sorted(SATURATED.glob("*.prom"))[:8]:
+        (folder / scrape.name).symlink_to(scrape.resolve())
+    links = [{"gpu": "\x1b]0;x\x07", "peer": "1", "link": "\x9b31m"}]
+    (folder / "meta.json").write_text(json.dumps({"gpus": ["0", "1"], "links": links}))
+    gpus = [{"gpu": "\x1b]0;x\x07", "up": 0, "detail": "\x1b[8m"}, {"gpu": "1", "name": "\u202e"}]
+    (folder / "gpu.jsonl").write_text(json.dumps({"t": 0, "gpus": gpus}) + "\n")
+    said = on_a_terminal(folder, 100)
+    assert "chat\ufffd[2J\ufffd" in ESCAPES.sub("", said)
+    assert ESCAPES.sub("", said).replace("\n", "").isprintable()
+
+
+def test_a_terminal_that_says_it_has_no_columns_is_told_all_the_same() -> None:
+    assert "requests wait for room" in " ".join(on_a_terminal(SATURATED, 0).split())
+
+
+def test_what_an_encoding_lacks_is_a_question_mark() -> None:
+    command = [sys.executable, "-m", "pinchpoint", "diagnose", "--replay", str(SATURATED)]
+    told = subprocess.run(
+        command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, timeout=60, check=False
+    )
+    assert told.returncode == 1
+    assert b"because    ???" in told.stdout
+    assert told.stderr == b""

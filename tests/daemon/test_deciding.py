@@ -2,6 +2,8 @@
 
 from pinchpoint.config import Settings
 from pinchpoint.daemon.deciding import Decider
+from pinchpoint.daemon.remembered import Remembered
+from pinchpoint.diagnosis import Bottleneck, Shown
 from pinchpoint.snapshot import GpuReading, NvLink, PeerLink, SelfReport, Snapshot
 
 REPORT = SelfReport(version="0", python_version="3")
@@ -26,3 +28,14 @@ def test_a_link_that_was_up_since_the_start_is_missed_when_it_goes_down_and_not_
         assert topology is not None
         lost.append(dict(topology.links_lost))
     assert lost == [{}, {}, {"0": ("0",), "1": ("0",)}, {}]
+
+
+def test_an_engine_that_is_not_seen_again_is_forgotten_whatever_time_its_file_says() -> None:
+    decider = Decider(Settings())
+
+    def known(until: float) -> Remembered:
+        return Remembered(shown=Shown(bottleneck=Bottleneck.HEALTHY, since=0.0, until=until), class_seconds={})
+
+    decider.recall({"just": known(-1.0), "long ago": known(-1e6), "in a year": known(3e7), "never": known(1e300)})
+    decider.decide(Snapshot(at=0.0), REPORT, 0.0)
+    assert set(decider.unseen) == {"just"}

@@ -68,6 +68,8 @@ def test_a_fleet_that_is_too_much_for_a_file_is_remembered_without_its_course() 
         to_text({"chat": chat()}, ended=True).replace("kv_capacity", "bad_luck"),
         to_text({"chat": chat()}, ended=True).replace("500.0", "-500.0"),
         to_text({"chat": chat()}, ended=True).replace("500.0", "NaN"),
+        to_text({"chat": chat()}, ended=True).replace("500.0", "1e300"),
+        '{"format": "pinchpoint verdicts 1", "ended": true, "engines": {"\\u001b[2J\\n": 5}}',
         to_text({"chat": chat()}, ended=True).replace(str(NOON - 600), "-1.0"),
         to_text({"chat": chat()}, ended=True)[:-20],
         "[" * 100_000,
@@ -76,7 +78,7 @@ def test_a_fleet_that_is_too_much_for_a_file_is_remembered_without_its_course() 
 def test_what_is_not_ours_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(ForeignError) as refused:
         from_text(text.encode("utf-8", "surrogateescape"), NOON)
-    assert "\n" not in str(refused.value)
+    assert str(refused.value).isprintable()
     assert len(str(refused.value)) < 300
 
 

@@ -111,6 +111,13 @@ def test_an_fp8_cache_says_what_it_holds_in_tokens_and_requests() -> None:
     assert advice.effect == "60,000 tokens instead of 30,000 tokens, 100 more requests of today's size"
 
 
+def test_a_request_of_less_than_a_token_is_a_miscount_that_counts_no_requests() -> None:
+    none = replace(ENGINE, load=replace(QUEUED, requests_running=1e300))
+    assert levers(KV, none)["fp8_kv_cache"].effect == "60,000 tokens instead of 30,000 tokens"
+    endless = replace(ENGINE, load=replace(QUEUED, kv_cache_capacity_tokens=1e308))
+    assert levers(KV, endless)["fp8_kv_cache"].effect is None
+
+
 def test_a_proposed_number_of_slots_keeps_to_the_queue_the_cache_and_the_pace() -> None:
     def proposed(**load: float) -> Advice | None:
         return levers(Bottleneck.SCHEDULER, replace(ENGINE, load=replace(QUEUED, **load))).get("raise_max_num_seqs")

@@ -1,6 +1,10 @@
 """Shapes against published parameter counts and known bytes per token."""
 
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pinchpoint.physics import CONFIGS, LLAMA_3_1_8B, LLAMA_3_3_70B, QWEN_2_5_7B, QWEN_2_5_14B, ModelShape
 
@@ -147,6 +151,13 @@ def test_a_missing_key_is_named(key):
         ("mamba_num_heads", 64, "hybrid_override_pattern"),
         ("layer_types", ["sliding_attention", "full_attention"], "sliding_attention"),
         ("num_hidden_layers", "many", "many"),
+        ("num_hidden_layers", True, "num_hidden_layers is True"),
+        ("num_hidden_layers", 0, "lacks 'num_hidden_layers'"),
+        ("hidden_size", -4096, "hidden_size is -4096"),
+        ("hidden_size", 1e308, "hidden_size is 1e"),
+        ("vocab_size", None, "lacks 'vocab_size'"),
+        ("layer_types", {"counts": "all"}, "makes no sense"),
+        ("layer_types", {"counts": {"full_attention": 10**12}}, "full_attention is 1000000000000"),
     ],
 )
 def test_other_architectures_are_refused_rather_than_miscounted(key, value, named):
@@ -157,3 +168,22 @@ def test_other_architectures_are_refused_rather_than_miscounted(key, value, name
 def test_a_window_that_is_switched_off_is_none():
     config = {**QWEN_2_5_7B, "sliding_window": 32768, "use_sliding_window": False, "max_position_embeddings": 131072}
     assert ModelShape.from_config(config).parameters == 7_615_616_512
+
+
+_ANY_NUMBER = st.sampled_from([0, 1, -1, 0.5, 1e-300, 1e7, 1e9, 1e308, 10**30, True, None, math.nan, math.inf])
+_ANYTHING = _ANY_NUMBER | st.integers() | st.sampled_from(["", "many", [], [1], [[1]], {}, {"counts": [1]}])
+_KEYS = sorted({key for config in CONFIGS.values() for key in config} | {"num_parameters", "num_active_parameters"})
+
+
+@given(st.sampled_from(sorted(CONFIGS)), st.dictionaries(st.sampled_from(_KEYS), _ANYTHING, max_size=3))
+def test_whatever_a_config_says_it_has_sizes_that_can_be_or_is_refused(name, hostile):
+    try:
+        found = ModelShape.from_config({**CONFIGS[name], **hostile})
+    except ValueError:
+        return
+    of_tokens = [found.weight_bytes_read(tokens) for tokens in (1.0, 64.0, 1e6)]
+    sizes = [found.parameters, found.active_parameters, found.computed_parameters, *of_tokens]
+    sizes += [found.kv_bytes_per_token(), found.state_bytes_per_request(), found.attention_flops_per_pair]
+    assert all(math.isfinite(float(size)) and size >= 0 for size in sizes), sizes
+    assert found.parameters > 0
+    assert max(of_tokens) <= 2.0 * found.parameters * (1 + 1e-9)

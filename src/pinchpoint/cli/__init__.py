@@ -6,6 +6,7 @@ goes to stdout; progress and logs go to stderr.
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -15,7 +16,7 @@ from pinchpoint.cli.check_config import check_config
 from pinchpoint.cli.dashboards import dashboards
 from pinchpoint.cli.demo import demo
 from pinchpoint.cli.diagnose import diagnose
-from pinchpoint.cli.exits import WRONG_INPUT
+from pinchpoint.cli.exits import WRONG_INPUT, printable
 from pinchpoint.cli.gpu import gpu
 from pinchpoint.cli.probe import probe
 from pinchpoint.cli.rules import rules
@@ -56,12 +57,19 @@ def _top(
 
 
 def _open_streams() -> None:
-    """A standard stream that is closed becomes /dev/null, lest the next socket gets its number, and a log line."""
+    """A standard stream that is closed becomes /dev/null, lest the next socket gets its number, and a log line.
+
+    A letter that its encoding lacks becomes a question mark, and a width of no columns is none.
+    """
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(spare)
     sys.stdout = sys.stdout or os.fdopen(1, "w")
     sys.stderr = sys.stderr or os.fdopen(2, "w")
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    if not os.environ.get("COLUMNS", "").strip("0"):
+        os.environ.pop("COLUMNS", None)
 
 
 def main() -> None:
@@ -73,5 +81,6 @@ def main() -> None:
         finally:
             sys.stdout.flush()
     except OSError as error:  # of what no command foresees: standard output on a full disk
-        sys.stderr.write(f"pinchpoint: {error.strerror or error}\n")
+        where = "" if error.filename is None else f"{error.filename}: "
+        sys.stderr.write(f"pinchpoint: {printable(f'{where}{error.strerror or error}')}\n")
         os._exit(WRONG_INPUT)  # the interpreter's own end would flush once more

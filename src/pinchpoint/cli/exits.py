@@ -12,10 +12,15 @@ BAD_NEWS = 1
 WRONG_INPUT = 2
 
 
+def printable(text: str) -> str:
+    """``text`` as a terminal may have it: foreign text holds characters that it would obey, or that have no bytes."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else "\ufffd" for each in text)
+
+
 def fail(message: str, code: int = WRONG_INPUT) -> NoReturn:
     """Ends the command with ``message`` on stderr (one line per mistake) and ``code``."""
     for line in message.splitlines():
-        print(f"pinchpoint: {line}", file=sys.stderr)
+        print(f"pinchpoint: {printable(line)}", file=sys.stderr)
     raise typer.Exit(code)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
+from pinchpoint.cli.exits import printable
 from pinchpoint.cli.page import Page
 from pinchpoint.cli.strip import strip
 from pinchpoint.cli.topology import print_topology
@@ -20,7 +21,7 @@ _STRIP = 60
 
 def print_answer(answer: Mapping[str, Any]) -> None:
     """The answer, or one for each engine; replicas behind one service in a line each."""
-    page = Page()
+    page, answer = Page(), _printable(answer)
     engines: Sequence[Mapping[str, Any]] = list(answer.get("engines", {}).values())
     if "class" in answer:
         _print_engine(page, answer)
@@ -38,6 +39,15 @@ def print_answer(answer: Mapping[str, Any]) -> None:
     for finding in answer["findings"]:
         page.paragraphs("finding", [finding["text"]])
         page.paragraphs("remedy", [finding["remedy"]])
+
+
+def _printable(told: Any) -> Any:
+    """The answer with all its words as a terminal may have them."""
+    if isinstance(told, str):
+        return printable(told)
+    if isinstance(told, Mapping):
+        return {_printable(key): _printable(value) for key, value in told.items()}
+    return [_printable(each) for each in told] if isinstance(told, list | tuple) else told
 
 
 def _print_engine(page: Page, one: Mapping[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """A page on a terminal: labelled paragraphs that keep their indent, and bars.
 
+Names come from other machines, and a terminal obeys control characters: none of theirs reaches it.
 Colour only where a terminal shows it and ``NO_COLOR`` is not set. Where no terminal watches lines are not wrapped, so
 that a search in them finds what it looks for.
 """
@@ -8,6 +9,8 @@ from collections.abc import Iterable
 
 from rich.console import Console
 from rich.text import Text
+
+from pinchpoint.cli.exits import printable
 
 _INDENT = 2
 _LABEL = 11  # cells, the space after it included
@@ -59,4 +62,4 @@ class Page:
 
 
 def _text(words: str | Text) -> Text:
-    return Text(words) if isinstance(words, str) else words
+    return Text(printable(words)) if isinstance(words, str) else words

@@ -78,7 +78,7 @@ class Decider:
         self.unseen = {
             name: each
             for name, each in self.unseen.items()
-            if name not in self._settled and snapshot.at - each.shown.until <= thresholds.resume_seconds
+            if name not in self._settled and abs(snapshot.at - each.shown.until) <= thresholds.resume_seconds
         }
 
     def _meet(self, names: Iterable[str]) -> None:

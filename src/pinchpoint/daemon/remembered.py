@@ -61,6 +61,7 @@ def _shown(settled: Settled) -> Shown:
 
 
 _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Counted = Annotated[float, Field(ge=0, le=1e11)]  # three thousand years
 
 
 class _Model(BaseModel):
@@ -71,7 +72,7 @@ class _Engine(_Model):
     shown: Bottleneck
     since: _Seconds
     until: _Seconds
-    seconds: dict[Bottleneck, _Seconds]
+    seconds: dict[Bottleneck, _Counted]
     timeline: list[tuple[_Seconds, _Seconds, Bottleneck]]
 
 
@@ -113,7 +114,7 @@ def from_text(text: str | bytes, unix: float) -> Mapping[str, Remembered]:
         file = _File.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part)[:40] for part in first["loc"][:2])
+        where = ".".join("".join(filter(str.isprintable, str(part)))[:40] for part in first["loc"][:2])
         raise ForeignError(f"{where}: {first['msg']}" if where else first["msg"]) from None
     return {name: _read(one, unix, ended=file.ended) for name, one in file.engines.items()}
 

@@ -15,6 +15,7 @@ from pinchpoint.snapshot import EngineReading, PeerLink, Snapshot
 
 _PCIE, _THROUGH_HOST = ("PIX", "PXB", "PHB"), "NODE"
 _FAR = (*_PCIE, _THROUGH_HOST, "SYS")
+_IMPOSSIBLE = 1.1  # of an observed time, at peak
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,9 @@ def links_of(
 
 
 def _share(at_peak: float | None, observed: float | None, reached: float) -> float | None:
-    return None if at_peak is None else ratio(at_peak / reached, observed)
+    """Unknown too where it takes longer at peak than was observed: then the facts or the counts are wrong."""
+    possible = at_peak is not None and observed is not None and at_peak <= _IMPOSSIBLE * observed
+    return ratio(at_peak / reached, observed) if at_peak is not None and possible else None
 
 
 def _groups(current: EngineReading, size: int) -> Iterable[Sequence[str]]:

@@ -89,6 +89,12 @@ def test_a_name_with_a_lone_surrogate_does_not_break_the_page() -> None:
     page(scenes.kv_full(name="chat\ud800")).encode("utf-8", "replace")
 
 
+@given(st.text(st.characters(categories=["Cc", "Cs", "L"])))
+def test_what_cannot_be_seen_is_shown_to_be_there(value: str) -> None:
+    assert text(value).isprintable()
+    assert len(text(value)) == min(len(value), MAX_TEXT)
+
+
 @given(st.text())
 def test_no_text_can_open_a_tag_or_leave_an_attribute(value: str) -> None:
     reader = Reader(el("p", value, title=value))

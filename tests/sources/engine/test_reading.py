@@ -50,6 +50,22 @@ def test_a_ratio_outside_its_range_is_dropped_with_a_warning(value: str):
     assert f"kv_cache_usage_perc {value} is outside 0..1" in reading.warnings[0]
 
 
+@pytest.mark.parametrize("line", ["vllm:num_requests_running 1e19", "vllm:generation_tokens_total 1e308"])
+def test_a_number_that_no_engine_can_reach_is_dropped_with_a_warning(line: str):
+    reading = read(line, "vllm:num_requests_waiting 1")
+    assert (reading.replicas[0].requests_running, reading.replicas[0].generation_tokens_total) == (None, None)
+    assert "outside what it can be" in reading.warnings[0]
+
+
+def test_a_histogram_counts_what_is_in_its_buckets_whatever_else_it_says():
+    name = "vllm:iteration_tokens_total"
+    lines = [f'{name}_bucket{{le="8"}} 2', f'{name}_bucket{{le="+Inf"}} 3', f"{name}_sum 30", f"{name}_count 1e18"]
+    told = replica(*lines).iteration_tokens
+    assert told is not None
+    assert told.count == 3
+    assert replica(*lines[:2], f"{name}_sum -1e308").iteration_tokens is None
+
+
 def test_a_tiny_usage_keeps_its_precision():
     assert replica("vllm:kv_cache_usage_perc 1.23456789e-05").kv_cache_usage_ratio == 1.23456789e-05
 

@@ -207,6 +207,27 @@ def test_a_gap_in_the_numbers_is_a_gap_in_time(tmp_path: Path):
     assert "beyond 0 to" in mistake(folder)
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("9" * 200, "beyond 0 to 99999"), ("-5", "is no number"), ("٣", "is no number"), ("a\n\x1b[2J", "?[2J.prom: ")],
+)
+def test_a_scrape_that_has_no_number_is_named_on_one_line_that_a_terminal_may_have(
+    tmp_path: Path, name: str, told: str
+):
+    folder = write(tmp_path / "r", scrapes=1, meta_json={"numbered": True})
+    (folder / f"{name}.prom").write_text(SCRAPE)
+    message = mistake(folder)
+    assert told in message
+    assert message.isprintable()
+
+
+def test_a_link_that_leads_nowhere_is_told(tmp_path: Path):
+    for name in ("meta.json", "gpu.jsonl"):
+        folder = write(tmp_path / name)
+        (folder / name).symlink_to(folder / "gone")
+        assert f"{name}: can't be read (No such file" in mistake(folder)
+
+
 def test_a_stamp_says_when_a_scrape_was_made_unless_another_step_is_given(tmp_path: Path):
     folder = write(tmp_path / "r", scrapes=2, meta_json={"step_seconds": 5})
     (folder / "001.prom").write_text('# pinchpoint {"at": 4.25}\n' + SCRAPE)
@@ -273,6 +294,28 @@ def test_nan_in_a_recording_is_unknown(tmp_path: Path):
     assert gpus_of(write(tmp_path / "r", gpu_jsonl=text)) == (GpuReading(gpu="0", uuid="GPU-0", at=0.0),)
 
 
+def test_what_is_measured_below_zero_is_unknown(tmp_path: Path):
+    below = gpu(power_watts=-1, clock_hertz={"sm": -1.5e9, "memory": 1e9})
+    host = {"t": 0, "cpu_count": -4, "engines": {"chat": {"cpu_cores": -0.5, "cpu_limit_cores": 2}}}
+    probe = {
+        "t": -1,
+        "target": "chat",
+        "placement": "local",
+        "outcome": "ok",
+        "ttft_seconds": -1,
+        "phases": {"tls": -1},
+    }
+    folder = write(tmp_path / "r", gpu_jsonl=[{"t": 0, "gpus": [below]}], host_jsonl=[host], probe_jsonl=[probe])
+    first = read_recording(folder).snapshots[0]
+    assert first.gpus[0].power_watts is None
+    assert first.gpus[0].clock_hertz == {"memory": 1e9}
+    assert first.host is not None
+    assert (first.host.cpu_count, first.host.engines["chat"].cpu_cores) == (None, None)
+    assert first.host.engines["chat"].cpu_limit_cores == 2
+    assert (first.probes[0].ttft_seconds, first.probes[0].phases) == (None, {})
+    assert first.probes[0].at == -1, "a time may be before the first scrape"
+
+
 def test_a_lost_gpu_is_down_and_its_readings_are_gone(tmp_path: Path):
     (lost,) = gpus_of(write(tmp_path / "r", gpu_jsonl=[{"t": 0, "gpus": [gpu(3, up=0)]}]))
     assert (lost.up, lost.state, lost.utilization_ratio) == (False, GpuState.LOST, None)
@@ -329,6 +372,12 @@ def test_the_latest_probe_of_each_target_is_in_the_snapshot(tmp_path: Path):
         ({"meta_json": "[]"}, "meta.json: holds a list, not an object"),
         ({"meta_json": {"step_seconds": -1}}, "meta.json: step_seconds: Input should be greater than 0"),
         ({"meta_json": {"engine": {"max_num_seqs": "many"}}}, "meta.json: max_num_seqs: "),
+        ({"meta_json": {"engine": {"max_num_seqs": True}}}, "meta.json: max_num_seqs: must be a number above 0"),
+        ({"meta_json": {"engine": {"tensor_parallel_size": 0}}}, "meta.json: tensor_parallel_size: must be a number"),
+        ({"meta_json": {"engine": {"tensor_parallel_size": 1e9}}}, "above 0 and at most 1e+06, not 1000000000.0"),
+        ({"meta_json": {"engine": {"gpu_memory_utilization": 1.5}}}, "at most 1, not 1.5; correct or remove the key"),
+        ({"meta_json": {"slo": {"ttft_seconds": -1}}}, "meta.json: ttft_seconds: must be a number above 0"),
+        ({"meta_json": {"engines": [{"name": "a", "slo": {"tpot_seconds": 0}}]}}, "meta.json: tpot_seconds: must be"),
         ({"meta_json": {"engines": [{"name": "../x"}]}}, "meta.json: engines.0.name: "),
         ({"meta_json": {"engines": [{"name": ".."}]}}, "meta.json: engines: "),
         ({"meta_json": {"engines": [{"name": "gone"}]}}, "gone: holds no *.prom"),
@@ -389,7 +438,7 @@ def test_the_value_at_a_moment_is_the_newest_that_is_not_too_old(times: list[int
     assert Series(tuple(map(float, times)), tuple(times)).at(moment, age) == (max(fresh) if fresh else None)
 
 
-@pytest.mark.parametrize("number", ["1" + "0" * 400, "1" + "0" * 5000, "1e999", "NaN"])
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "1" + "0" * 5000, "1e308", "-1e20", "1e999", "NaN"])
 def test_a_number_that_no_reading_can_be_is_unknown(tmp_path: Path, number: str):
     meta = f'{{"engine": {{"max_num_seqs": {number}, "model_config": {{"num_parameters": {number}}}}}}}'
     facts = read_recording(write(tmp_path / "r", meta_json=meta)).facts
@@ -400,6 +449,13 @@ def test_a_number_that_no_reading_can_be_is_unknown(tmp_path: Path, number: str)
 def test_a_pipe_in_the_place_of_a_file_is_refused_without_waiting_for_a_writer(tmp_path: Path):
     os.mkfifo(write(tmp_path / "r") / "gpu.jsonl")
     assert "it is a pipe" in mistake(tmp_path / "r")
+
+
+def test_nothing_that_a_stamp_says_moves_a_terminal(tmp_path: Path):
+    said = '# pinchpoint {"at": 0, "absent": "stale", "detail": "gone\\n\\u001b[2J\\ud800"}\n'
+    folder = write(tmp_path / "r", scrapes=1)
+    (folder / "000.prom").write_text(said)
+    assert read_recording(folder).snapshots[0].absences[0].detail == "gone[2J"
 
 
 def test_a_step_that_would_lead_beyond_all_numbers_is_refused(tmp_path: Path):

@@ -3,6 +3,7 @@
 from pinchpoint.diagnosis.judgement import count, duration, percent
 from pinchpoint.diagnosis.levers.flags import flag
 from pinchpoint.diagnosis.levers.situation import Situation, tokens_in_words
+from pinchpoint.diagnosis.rates import known, ratio
 from pinchpoint.diagnosis.verdict import Advice, Bottleneck
 
 _MOST_UTILIZATION = 0.95  # the rest is for the CUDA context, NCCL and fragmentation
@@ -140,10 +141,11 @@ def speculative_decoding(situation: Situation) -> Advice | None:
 
 def _more_tokens(situation: Situation, then: float | None) -> str | None:
     """What so many KV tokens would be against now, and how many requests of today's size that is."""
-    now, size = situation.kv_tokens, situation.tokens_per_request
+    now, then = situation.kv_tokens, known(then)
     if now is None or then is None or then <= now:
         return None
-    more = f", {count((then - now) // size)} more requests of today's size" if size and then - now >= size else ""
+    gained = ratio(then - now, situation.tokens_per_request) or 0.0
+    more = f", {count(int(gained))} more requests of today's size" if gained >= 1 else ""
     return f"{tokens_in_words(then)} instead of {tokens_in_words(now)}{more}"
 
 
@@ -158,4 +160,4 @@ def _kv_share_of_reads(situation: Situation) -> float | None:
     if size is None or running is None or weights is None or each is None:
         return None
     kv = size * running / situation.replicas * each
-    return kv / (kv + weights / situation.ranks)
+    return ratio(kv, kv + weights / situation.ranks)

@@ -78,12 +78,13 @@ class Situation:
 
     @cached_property
     def tokens_per_request(self) -> float | None:
-        """What a running request holds of the KV cache now, on average."""
+        """What a running request holds of the KV cache now, on average; less than one token is a miscount."""
         load, tokens = self.signals.load, self.kv_tokens
         running = (load.requests_running or 0.0) / self.replicas
         if tokens is None or load.kv_cache_usage_ratio is None or running < 1:
             return None
-        return load.kv_cache_usage_ratio * tokens / running
+        size = load.kv_cache_usage_ratio * tokens / running
+        return size if size >= 1 else None
 
     def tokens_after(self, freed_bytes_per_rank: float, ranks: int) -> float | None:
         """KV tokens with so many more bytes for them on each of ``ranks`` ranks, the rest as it is."""

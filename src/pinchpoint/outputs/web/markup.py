@@ -6,9 +6,11 @@ Engine names, model names and details come from other machines. There is one way
 from collections.abc import Iterable
 from html import escape
 from typing import TypeAlias
+from unicodedata import category
 
 MAX_TEXT = 400  # characters of one piece of foreign text; the style sheet cuts what is still too wide
 
+_UNSEEN = ("Cc", "Cs")
 _VOID = frozenset({"meta", "link", "rect", "line", "path", "use", "polyline", "polygon", "circle"})
 
 
@@ -22,8 +24,13 @@ Child: TypeAlias = "str | Iterable[Child] | None"
 
 
 def text(value: str) -> Html:
-    """One piece of text, cut to ``MAX_TEXT`` characters and escaped for elements and quoted attributes."""
+    """One piece of text, cut to ``MAX_TEXT`` characters and escaped for elements and quoted attributes.
+
+    What can't be seen (control characters, half of a surrogate pair) is shown to be there.
+    """
     cut = value if len(value) <= MAX_TEXT else value[: MAX_TEXT - 1] + "…"
+    if not cut.isprintable():
+        cut = "".join("\ufffd" if category(each) in _UNSEEN else each for each in cut)
     return Html(escape(cut, quote=True))
 
 

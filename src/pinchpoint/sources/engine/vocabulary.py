@@ -13,6 +13,7 @@ from functools import lru_cache
 from pinchpoint.snapshot import Histogram, Reason
 from pinchpoint.sources.engine.exposition import Families, Sample
 
+MAX_VALUE = 1e18  # a counter of bytes that ran for years; what is above it can't be, nor be added up
 MAX_LABEL_VALUES = 32  # of one labelled field: these become label values of ours
 
 Value = float | Mapping[str, float] | Histogram
@@ -130,7 +131,7 @@ def _wanted(term: Term, samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
 
 
 def _in_range(kind: Kind, name: str, value: float, warn: Warn) -> bool:
-    if value < 0 or (kind is Kind.RATIO and value > 1):
+    if not 0 <= value <= (1 if kind is Kind.RATIO else MAX_VALUE):
         warn(f"{name} {value:g} is outside {'0..1' if kind is Kind.RATIO else 'what it can be (0 and up)'}, dropped")
         return False
     return True
@@ -195,10 +196,10 @@ def _histogram(buckets: Iterable[Sample], sums: Iterable[Sample], counts: Iterab
             return None
         cumulative[bound] = cumulative.get(bound, 0.0) + sample.value
     total, count = [s.value for s in sums], [s.value for s in counts]
-    observed = sum(count) if count else cumulative.get(math.inf)
+    observed = cumulative.get(math.inf, sum(count) if count else None)  # which are the same, or one is wrong
     if not total or observed is None or any(math.isnan(bound) for bound in cumulative):
         return None
-    if not math.isfinite(sum(total)) or not math.isfinite(observed):  # too large to be added up
+    if not abs(sum(total)) <= MAX_VALUE or not observed <= MAX_VALUE:
         return None
     cumulative.setdefault(math.inf, observed)
     bounds = _shared(tuple(sorted(cumulative)))

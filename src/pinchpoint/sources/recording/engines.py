@@ -37,15 +37,16 @@ def steps_of(folder: Path, names: Iterable[str], *, numbered: bool) -> tuple[str
     """
     if not numbered:
         return tuple(sorted(set(names)))
-    try:
-        found = {int(name.removesuffix(".prom")): name for name in names}
-    except ValueError as error:
-        raise RecordingError(
-            folder, f'meta.json says "numbered", but a scrape\'s name is no number ({error})'
-        ) from None
+    found: dict[int, str] = {}
+    for name in names:
+        number = name.removesuffix(".prom")
+        if not (number.isascii() and number.isdigit()):
+            cause = 'meta.json says "numbered", but a scrape\'s name is no number; rename or remove it'
+            raise RecordingError(folder / name, cause)
+        if int(number) >= MAX_SCRAPES:
+            raise RecordingError(folder / name, f"its number is beyond 0 to {MAX_SCRAPES - 1}; split the recording")
+        found[int(number)] = name
     last = max(found, default=-1)
-    if last >= MAX_SCRAPES or min(found, default=0) < 0:
-        raise RecordingError(folder, f"holds scrape number {last}, beyond 0 to {MAX_SCRAPES - 1}; split it")
     return tuple(found.get(number, f"{number:06d}.prom") for number in range(last + 1))
 
 

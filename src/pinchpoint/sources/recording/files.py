@@ -1,7 +1,6 @@
 """Files of a recording, within limits."""
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,7 +42,7 @@ def read_objects(path: Path) -> Iterator[tuple[int, Json]]:
 
 
 def _object(path: Path, text: bytes, line: int | None) -> Json:
-    # NaN, Infinity and numbers of a hundred digits are no readings: they become null, which is unknown.
+    # NaN, Infinity and numbers of dozens of digits are no readings: they become null, which is unknown.
     try:
         value = json.loads(text, parse_constant=lambda _: None, parse_float=_finite, parse_int=_whole)
     except (ValueError, RecursionError) as error:
@@ -60,4 +59,4 @@ def _whole(text: str) -> int | None:
 
 def _finite(text: str) -> float | None:
     value = float(text)
-    return value if math.isfinite(value) else None
+    return value if abs(value) < 10**MAX_DIGITS else None

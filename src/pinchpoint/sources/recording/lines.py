@@ -1,5 +1,6 @@
 """``gpu.jsonl``, ``host.jsonl`` and ``probe.jsonl``: readings in time order, and which of them holds at a moment."""
 
+import os
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ def read_gpus(path: Path) -> Series[tuple[GpuReading, ...]]:
 def read_hosts(path: Path) -> Series[HostReading]:
     """A line a step."""
     return _series(
-        (time, validated(_HOST, {**raw, "at": time}, path, line))
+        (time, validated(_HOST, {**_measured(raw), "at": time}, path, line))
         for line, raw in _lines(path)
         for time in (_time(raw, path, line),)
     )
@@ -63,13 +64,13 @@ def read_probes(path: Path) -> dict[str, Series[ProbeReading]]:
     """A line a probe; one series a target."""
     by_target: dict[str, list[ProbeReading]] = {}
     for line, raw in _lines(path):
-        reading = validated(_PROBE, _probe_keys(raw) | {"at": _time(raw, path, line)}, path, line)
+        reading = validated(_PROBE, _probe_keys(_measured(raw)) | {"at": _time(raw, path, line)}, path, line)
         by_target.setdefault(reading.target, []).append(reading)
     return {target: _series((r.at, r) for r in readings) for target, readings in by_target.items()}
 
 
 def _lines(path: Path) -> Iterable[tuple[int, Json]]:
-    return read_objects(path) if path.exists() else ()
+    return read_objects(path) if os.path.lexists(path) else ()
 
 
 def _time(raw: Json, path: Path, line: int) -> float:
@@ -100,9 +101,18 @@ def _nvlinks(raw: Json, path: Path, line: int) -> Json:
     return {"nvlinks": ordered} if ordered else {}
 
 
+def _measured(raw: Json, depth: int = 2) -> Json:
+    """Nothing that is measured here is below 0: what is, on its own or by one label or two, is unknown."""
+    return {
+        key: _measured(value, depth - 1) if depth and isinstance(value, dict) else value
+        for key, value in raw.items()
+        if not isinstance(value, int | float) or value >= 0
+    }
+
+
 def _gpu_keys(raw: Json) -> Json:
     gpu = str(raw["gpu"])
-    known = {key: value for key, value in raw.items() if value is not None and key not in NVLINK_FAMILIES}
+    known = {key: value for key, value in _measured(raw).items() if value is not None and key not in NVLINK_FAMILIES}
     keys: Json = {"uuid": f"gpu-{gpu}", **known, "gpu": gpu}
     if keys.get("up", 1) in (0, False):
         keys.setdefault("state", GpuState.LOST)

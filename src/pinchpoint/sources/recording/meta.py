@@ -1,5 +1,6 @@
 """``meta.json``: what whoever recorded it knew of the engine, the service and the GPUs."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,16 @@ from pinchpoint.sources.recording.failure import RecordingError
 from pinchpoint.sources.recording.files import Json, read_object
 
 T = TypeVar("T")
+
+MAX_NUMBER = 1e18  # of what an engine says of itself
+_MOST = {
+    "tensor_parallel_size": 1e6,
+    "pipeline_parallel_size": 1e6,
+    "data_parallel_size": 1e6,
+    "gpu_memory_utilization": 1,
+    "ttft_seconds": 3600,
+    "tpot_seconds": 60,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +87,15 @@ _LINK: TypeAdapter[PeerLink] = TypeAdapter(PeerLink)
 
 def read_meta(path: Path) -> Meta:
     """Read ``meta.json``; defaults when there is none. Raises ``RecordingError`` naming the key that is wrong."""
-    if not path.exists():
+    if not os.path.lexists(path):  # a link that leads nowhere is not nothing
         return Meta()
     raw = validated(_FILE, read_object(path), path)
     replicas = tuple(
         Replica(
             name=entry.name,
             gpus=tuple(entry.gpus),
-            facts=None if entry.engine is None else validated(_FACTS, entry.engine, path),
-            slo=None if entry.slo is None else validated(_SLO, entry.slo, path),
+            facts=None if entry.engine is None else _told(_FACTS, entry.engine, path),
+            slo=None if entry.slo is None else _told(_SLO, entry.slo, path),
         )
         for entry in raw.engines
     )
@@ -93,14 +104,28 @@ def read_meta(path: Path) -> Meta:
     return Meta(
         step_seconds=raw.step_seconds,
         simulated=raw.simulated,
-        facts=validated(_FACTS, raw.engine, path),
-        slo=validated(_SLO, raw.slo, path),
+        facts=_told(_FACTS, raw.engine, path),
+        slo=_told(_SLO, raw.slo, path),
         gpus=tuple(raw.gpus),
         links=tuple(validated(_LINK, link, path) for link in raw.links),
         replicas=replicas,
         numbered=raw.numbered,
         services=raw.services,
     )
+
+
+def _told(adapter: TypeAdapter[T], raw: Json, path: Path) -> T:
+    """Facts or objectives: their numbers are counts, sizes and times, all above 0, and ``true`` is none of them."""
+    told = validated(adapter, raw, path)
+    for key, said in raw.items():
+        value = getattr(told, key, None)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        most = _MOST.get(key, MAX_NUMBER)
+        if isinstance(said, bool) or not 0 < value <= most:
+            words = f"{key}: must be a number above 0 and at most {most:g}, not {str(said)[:40]}"
+            raise RecordingError(path, f"{words}; correct or remove the key")
+    return told
 
 
 def validated(adapter: TypeAdapter[T], raw: Mapping[str, object], path: Path, line: int | None = None) -> T:

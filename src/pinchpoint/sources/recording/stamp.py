@@ -34,4 +34,5 @@ def read_stamp(body: bytes) -> Stamp | None:
         return None
     if not abs(at) <= 1e12:  # nor NaN
         return None
-    return Stamp(at=at, absent=reason, detail=str(said.get("detail", ""))[:MAX_DETAIL])
+    detail = "".join(filter(str.isprintable, str(said.get("detail", ""))[:MAX_DETAIL]))
+    return Stamp(at=at, absent=reason, detail=detail)

@@ -7,7 +7,7 @@ from typing import Any
 from pinchpoint.snapshot import EngineFacts, Reason, ReplicaReading
 from pinchpoint.sources.engine.exposition import Families
 from pinchpoint.sources.engine.kinds.kind import JUDGED_BY, Translation
-from pinchpoint.sources.engine.vocabulary import Layout, Term, Value, Warn, read_fields
+from pinchpoint.sources.engine.vocabulary import MAX_VALUE, Layout, Term, Value, Warn, read_fields
 
 MAX_REPLICAS = 1024
 MAX_WARNINGS = 16
@@ -89,7 +89,7 @@ def gauges(families: Families, layout: Layout, name: str, **where: str) -> dict[
     """The largest value of ``name`` per replica among the samples with these labels: the one that counts of copies."""
     found: dict[str, float] = {}
     for sample in families.samples.get(name, ()):
-        if sample.value >= 0 and all(sample.labels.get(key) == value for key, value in where.items()):
+        if 0 <= sample.value <= MAX_VALUE and all(sample.labels.get(key) == value for key, value in where.items()):
             replica = layout.replica_of(sample.labels)
             found[replica] = max(sample.value, found.get(replica, 0.0))
     return found
