@@ -15,7 +15,7 @@ def plain(value: float) -> str:
     shortest = Decimal(repr(float(value)))
     sign, digits, _ = shortest.as_tuple()
     exponent = shortest.adjusted() if value else 0
-    if -4 <= exponent < 21:
+    if -4 <= exponent < 6:
         return f"{shortest.normalize() if value else shortest.quantize(Decimal(1)):f}"
     text = "".join(map(str, digits)).rstrip("0")
     return f"{'-' * sign}{text[0]}{'.' * (len(text) > 1)}{text[1:]}e{exponent:+03d}"

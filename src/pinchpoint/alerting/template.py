@@ -1,89 +1,81 @@
 """Renders the texts of alerts: the part of Go's templates, with Prometheus' functions, that the catalogue needs.
 
-``{{ $labels.name }}`` (empty where there is no such label), ``{{ $value }}``, numbers and strings; ``|`` and calls of
-humanize, humanize1024, humanizePercentage, humanizeDuration, printf (``%s %v %.2f %.3g``), match, eq, ne and
-not; if, else if, else; ``{{-`` and ``-}}``. Is not: Go's templates. No variables, no range, no with, no query.
+``{{ $value }}`` and ``{{ $labels.name }}`` (empty where there is no such label), alone or through humanize,
+humanize1024, humanizePercentage, humanizeDuration or a ``printf`` with one verb (``%.2f``, ``%.3g``, ``%v``). Is not:
+Go's templates. No variables, no if, range and with, no query.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
+from pinchpoint.alerting.go_text import HUMANIZED, formatted, plain
 from pinchpoint.alerting.labels import Labels
-from pinchpoint.alerting.pipeline import Given, TemplateError, Term, as_text, pipeline
 
-_Text = Callable[[Given], str]
-_Pieces = list[tuple[bool, str]]  # text (False) and actions (True), in turn
+_Value = str | float
+_Text = Callable[[Mapping[str, str], float], str]  # of the labels and the value
 
-_ACTION = re.compile(r"\s*\{\{-\s(.*?)\}\}|\{\{(.*?)\}\}", re.DOTALL)
+_ACTION = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_FUNCTION = r'(?:(?P<name>humanize\w*)|printf\s+"(?P<before>[^"\\%]*)%(?P<verb>v|\.\d[fge])(?P<after>[^"\\%]*)")'
+_FIRST = re.compile(rf"(?:{_FUNCTION}\s+)?\$(?:labels\.(?P<label>\w+)|value)")
+_NEXT = re.compile(_FUNCTION)
+
+
+class TemplateError(ValueError):
+    """One line: what of a template is outside the subset, or can't be done with the value it is given."""
 
 
 def render(template: str, labels: Labels | Mapping[str, str], value: float) -> str:
     """The text for an alert with these labels and this value. Raises ``TemplateError`` outside the subset."""
-    return compile_template(template)(Given(dict(labels), value))
+    named = dict(labels)
+    return "".join(part(named, value) for part in compile_template(template))
 
 
 @lru_cache(512)
-def compile_template(template: str) -> _Text:
-    """The template, ready to be rendered. Raises ``TemplateError`` for one outside the subset."""
-    pieces = list(_pieces(template))
-    text, ended_by = _block(pieces)
-    if ended_by is not None:
-        raise TemplateError(f"{{{{ {ended_by} }}}} without {{{{ if }}}}")
-    return text
-
-
-def _pieces(template: str) -> Iterator[tuple[bool, str]]:
-    """The template's pieces, with the space that ``{{-`` and ``-}}`` eat gone."""
-    at, eats = 0, False
-    for action in _ACTION.finditer(template):
-        text = template[at : action.start()]
-        yield False, text.lstrip() if eats else text
-        inside = action[1] if action[1] is not None else action[2]
-        eats = re.search(r"\s-$", inside) is not None
-        yield True, inside.removesuffix("-").strip() if eats else inside.strip()
-        at = action.end()
-    yield False, template[at:].lstrip() if eats else template[at:]
-
-
-def _block(pieces: _Pieces) -> tuple[_Text, str | None]:
-    """What stands before the end, an else, or the end of all: and which of these it was. Takes it from ``pieces``."""
-    parts: list[_Text] = []
-    while pieces:
-        is_action, text = pieces.pop(0)
-        if not is_action:
-            parts.append(_constant(text))
-        elif text == "end" or text.partition(" ")[0] == "else":
-            return _joined(parts), text
-        elif text.startswith("if "):
-            parts.append(_choice(text.removeprefix("if "), pieces))
-        elif not text.startswith("/*"):
-            parts.append(_told(pipeline(text)))
-    return _joined(parts), None
+def compile_template(template: str) -> tuple[_Text, ...]:
+    """The template's parts in order. Raises ``TemplateError`` for one outside the subset."""
+    pieces = _ACTION.split(template)  # text and actions in turn
+    stray = next((piece for piece in pieces[::2] if "{{" in piece), None)
+    if stray is not None:
+        raise TemplateError("{{ without }}")
+    return tuple(_action(piece) if number % 2 else _constant(piece) for number, piece in enumerate(pieces))
 
 
 def _constant(text: str) -> _Text:
-    return lambda _: text
+    return lambda _labels, _value: text
 
 
-def _told(term: Term) -> _Text:
-    return lambda given: as_text(term(given))
+def _action(text: str) -> _Text:
+    first, *others = (part.strip() for part in text.split("|"))
+    begun = _FIRST.fullmatch(first)
+    continued = [_NEXT.fullmatch(other) for other in others]
+    if begun is None or None in continued:
+        raise TemplateError(f"{{{{{text}}}}} is outside the subset")
+    label = begun["label"]
+    functions = [_function(found) for found in (begun, *continued) if found and (found["name"] or found["verb"])]
+
+    def told(labels: Mapping[str, str], value: float) -> str:
+        result: _Value = value if label is None else labels.get(label, "")
+        for function in functions:
+            result = function(result)
+        return result if isinstance(result, str) else plain(result)
+
+    return told
 
 
-def _joined(parts: list[_Text]) -> _Text:
-    return lambda given: "".join(part(given) for part in parts)
+def _function(found: re.Match[str]) -> Callable[[_Value], str]:
+    if found["name"]:
+        if found["name"] not in HUMANIZED:
+            raise TemplateError(f"the function {found['name']} is outside the subset")
+        words = HUMANIZED[found["name"]]
+        return lambda value: words(_number(value))
+    before, verb, after = found["before"], found["verb"], found["after"]
+    if verb == "v":
+        return lambda value: f"{before}{value if isinstance(value, str) else plain(value)}{after}"
+    return lambda value: f"{before}{formatted(_number(value), verb)}{after}"
 
 
-def _choice(condition: str, pieces: _Pieces) -> _Text:
-    holds = pipeline(condition)
-    then, ended_by = _block(pieces)
-    otherwise = _constant("")
-    if ended_by is not None and ended_by.startswith("else if "):
-        otherwise = _choice(ended_by.removeprefix("else if "), pieces)
-    elif ended_by == "else":
-        otherwise, ended_by = _block(pieces)
-        if ended_by != "end":
-            raise TemplateError("{{ else }} without {{ end }}")
-    elif ended_by != "end":
-        raise TemplateError("{{ if }} without {{ end }}")
-    return lambda given: then(given) if holds(given) else otherwise(given)
+def _number(value: _Value) -> float:
+    if isinstance(value, str):
+        raise TemplateError(f"{value!r} is a text and no number")
+    return value

@@ -75,6 +75,8 @@ class Matching:
 
 def combine(left: Vector, right: Vector, matching: Matching, made: Outcome) -> Vector:
     """The operator between all samples that belong together. Raises ``PromqlError`` if several do and may not."""
+    if not left or not right:
+        return {}
     many, one = (right, left) if matching.many == "right" else (left, right)
     ones: dict[Labels, tuple[Labels, float]] = {}
     for labels, value in one.items():

@@ -46,12 +46,18 @@ def _over(parts: Parts, parsed: Any, over: Callable[[Window, Moment], float | No
 
 
 def _range(parts: Parts, parsed: Any) -> tuple[Selector, int]:
-    while isinstance(parsed, ast.ParenExpr):
-        parsed = parsed.expr
+    parsed = _bare(parsed)
     if not isinstance(parsed, ast.MatrixSelector):
         raise PromqlError("a subquery is outside the subset")
     range_ms = milliseconds(parsed.range.total_seconds())
     return parts.selector(parsed.vector_selector, range_ms), range_ms
+
+
+def _bare(parsed: Any) -> Any:
+    """Without the parentheses around it."""
+    while isinstance(parsed, ast.ParenExpr):
+        parsed = parsed.expr
+    return parsed
 
 
 def _predict_linear(parts: Parts, samples: Any, ahead: Any) -> Node:
@@ -90,9 +96,9 @@ def _abs(parts: Parts, values: Any) -> Node:
 
 
 def _absent(parts: Parts, values: Any) -> Node:
-    vector, told = parts.vector(values), NO_LABELS
-    if isinstance(values, ast.VectorSelector):
-        told = absent_labels(parts.selector(values, LOOKBACK_MS).matchers)
+    vector, told, plain = parts.vector(values), NO_LABELS, _bare(values)
+    if isinstance(plain, ast.VectorSelector):
+        told = absent_labels(parts.selector(plain, LOOKBACK_MS).matchers)
     return _if_empty(lambda moment: not vector(moment), told)
 
 
@@ -108,10 +114,9 @@ def _if_empty(is_empty: Callable[[Moment], bool], told: Labels) -> Node:
 
 def _timestamp(parts: Parts, values: Any) -> Node:
     """Of a plain selector the samples' own times, of anything else the time of the evaluation."""
-    while isinstance(values, ast.ParenExpr):
-        values = values.expr
-    if isinstance(values, ast.VectorSelector):
-        selector = parts.selector(values, LOOKBACK_MS)
+    plain = _bare(values)
+    if isinstance(plain, ast.VectorSelector):
+        selector = parts.selector(plain, LOOKBACK_MS)
         return VectorNode(lambda moment: {labels: at / 1000 for labels, at, _ in selector.samples(moment)})
     vector = parts.vector(values)
     return VectorNode(lambda moment: dict.fromkeys(vector(moment), moment.now_ms / 1000))
