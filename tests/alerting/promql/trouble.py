@@ -61,7 +61,7 @@ def trouble(seed: int) -> Trouble:
 def moments(seed: int, count: int) -> list[int]:
     """When to ask, in milliseconds: in the outage and in the bad quarter too."""
     chance = random.Random(seed)
-    bad = BEGIN_MS + BAD[20] * STEP_MS, BEGIN_MS + OUTAGE[30] * STEP_MS
+    bad = BEGIN_MS + BAD[20] * STEP_MS + 777, BEGIN_MS + OUTAGE[30] * STEP_MS + 777
     return sorted((*bad, *(BEGIN_MS + chance.randrange(STEP_MS, BATCHES * STEP_MS) for _ in range(count))))
 
 
