@@ -38,6 +38,7 @@ class Series:
         self._max_series, self._max_samples = max_series, max_samples
         self._now = 0
         self._tracks: dict[tuple[str, tuple[str, ...]], Track] = {}
+        self._named: dict[str, dict[tuple[str, ...], Track]] = {}  # the same, by name and label values
         self._matching: dict[str, dict[tuple[Matcher, ...], Sequence[Track]]] = {}  # of each name
 
     @property
@@ -71,11 +72,8 @@ class Series:
         known = self._matching.setdefault(name, {})
         found = known.get(matchers)
         if found is None:
-            found = [
-                track
-                for (series_name, _), track in self._tracks.items()
-                if series_name == name and all(each.accepts(track.labels) for each in matchers)
-            ]
+            tracks = self._named.get(name, {}).values()
+            found = [track for track in tracks if all(each.accepts(track.labels) for each in matchers)]
             known[matchers] = found
         return found
 
@@ -86,7 +84,7 @@ class Series:
             self.refused_series += 1
             return None
         track = Track(self._labels(label_names, label_values))
-        self._tracks[name, label_values] = track
+        self._tracks[name, label_values] = self._named.setdefault(name, {})[label_values] = track
         self._matching.pop(name, None)
         return track
 
@@ -113,6 +111,6 @@ class Series:
         self._drop([key for key, track in self._tracks.items() if not track.times])
 
     def _drop(self, keys: Iterable[tuple[str, tuple[str, ...]]]) -> None:
-        for key in keys:
-            del self._tracks[key]
-            self._matching.pop(key[0], None)
+        for name, label_values in keys:
+            del self._tracks[name, label_values], self._named[name][label_values]
+            self._matching.pop(name, None)
