@@ -21,8 +21,8 @@ class _WritesByDefault(TyperGroup):
 
 rules_group = typer.Typer(
     cls=_WritesByDefault,
-    help="Write the Prometheus rules (the default), or try them on the past.\n\nExample: pinchpoint rules backtest --prometheus"
-    " http://127.0.0.1:9090",
+    help="Write the Prometheus rules (the default), or try them on the past.\n\n"
+    "Example: pinchpoint rules backtest --prometheus http://127.0.0.1:9090",
     rich_markup_mode=None,
 )
 rules_group.command(WRITE)(rules)
