@@ -14,6 +14,7 @@ from pinchpoint.cli.duration import duration_of
 from pinchpoint.cli.page import Page
 
 MOST_LINES = 200  # times that are listed of one alert
+FILE_WIDTH = 130  # cells of the table where no terminal watches: nothing wraps
 
 
 def as_object(report: Report) -> dict[str, Any]:
@@ -31,26 +32,29 @@ def as_object(report: Report) -> dict[str, Any]:
 def print_report(report: Report, *, each_time: bool) -> None:
     """A line for each alert; with ``each_time`` also when it fired, and for what."""
     page = Page()
+    if not page.console.is_terminal:
+        page.console.width = FILE_WIDTH
     start, end = report.times[0], report.times[-1]
     page.head(Text(f"{_date(start)} to {_date(end)}, every {duration_of(report.interval)}", "bold"))
     page.paragraphs("seen", [f"pinchpoint was there at {_percent(report.seen_share)} of the evaluations"])
     page.gap()
     table = Table(box=box.SIMPLE_HEAD if page.coloured else None, padding=(0, 2, 0, 0))
-    for title in ("alert", "severity"):
-        table.add_column(title, no_wrap=True)
+    table.add_column("alert", overflow="fold")
+    table.add_column("severity", no_wrap=True)
     for title in ("times", "firing for", "longest"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("last", no_wrap=True)
     table.add_column("data", justify="right", no_wrap=True)
     for each in report.alerts:
         table.add_row(each.alert.name, each.alert.severity, *_cells(each, end), _percent(_data(each)))
-    page.console.print(table, soft_wrap=not page.console.is_terminal)
+    page.console.print(table)
     unseen = sorted({name for each in report.alerts for name, share in each.data.items() if share == 0})
     page.paragraphs("never seen", unseen)
     if each_time:
         for each in report.alerts:
             page.gap()
-            page.paragraphs(each.alert.name, list(_lines(each, end)))
+            page.head(Text(each.alert.name, "bold"))
+            page.paragraphs("", list(_lines(each, end)))
 
 
 def _cells(each: Backtested, end: float) -> tuple[str, str, str, str]:
