@@ -19,7 +19,7 @@ from pinchpoint.cli.diagnose import diagnose
 from pinchpoint.cli.exits import WRONG_INPUT, printable
 from pinchpoint.cli.gpu import gpu
 from pinchpoint.cli.probe import probe
-from pinchpoint.cli.rules import rules
+from pinchpoint.cli.rules_group import rules_group
 from pinchpoint.cli.run import run
 
 app = typer.Typer(
@@ -35,7 +35,7 @@ app.command()(demo)
 app.command()(diagnose)
 app.command()(probe)
 app.command("check-config")(check_config)
-app.command()(rules)
+app.add_typer(rules_group, name="rules")
 app.command()(dashboards)
 app.add_typer(gpu, name="gpu")
 

@@ -35,14 +35,14 @@ def bucket_bound(bound: float) -> str:
 
 def shape_of(labels: tuple[str, ...], value: float | Histogram) -> tuple[object, ...]:
     """What two samples share whose lines differ in their numbers alone."""
-    return (labels, value.bounds, _has_sum(value)) if isinstance(value, Histogram) else labels
+    return (labels, value.bounds, has_sum(value)) if isinstance(value, Histogram) else labels
 
 
 def numbers_of(value: float | Histogram) -> tuple[float, ...]:
     """The numbers of a sound sample's lines, in the order of ``template``'s."""
     if not isinstance(value, Histogram):
         return (float(value),)
-    told = (*value.counts, value.counts[-1], value.sum) if _has_sum(value) else value.counts
+    told = (*value.counts, value.counts[-1], value.sum) if has_sum(value) else value.counts
     return tuple(map(float, told))
 
 
@@ -52,7 +52,7 @@ def template(metric: Metric, inner: str, value: float | Histogram) -> str:
         lines = _LABELS if inner else ""
         lines = f"{metric.full_name}{lines} %r\n"
     else:
-        lines = _histogram_lines(metric.full_name, value.bounds, _has_sum(value), bool(inner))
+        lines = _histogram_lines(metric.full_name, value.bounds, has_sum(value), bool(inner))
     return lines.replace(_INNER, inner.replace("%", "%%"))
 
 
@@ -66,7 +66,7 @@ def _histogram_lines(name: str, bounds: tuple[float, ...], has_sum: bool, labell
     return "".join(f"{head} %r\n" for head in heads)
 
 
-def _has_sum(histogram: Histogram) -> bool:
+def has_sum(histogram: Histogram) -> bool:
     """OpenMetrics knows no negative sum, and no count alone."""
     return 0 <= histogram.sum < math.inf
 
