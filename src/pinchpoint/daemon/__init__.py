@@ -24,7 +24,7 @@ from pinchpoint.daemon.announcing import Announcer
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.deciding import Decider
 from pinchpoint.daemon.gpu_switch import gpu_switch
-from pinchpoint.daemon.keeping import Keeper
+from pinchpoint.daemon.keeping import VERDICTS, Keeper
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.node import Node, this_node
 from pinchpoint.daemon.observing import Observer
@@ -68,7 +68,8 @@ class Daemon:
         self.observer = Observer(self.scheduler, self.board, self.node.host, clock, self._own_ports)
         self.decider = Decider(settings)
         self.teller = Teller()
-        self.keeper = Keeper(None if self.node.simulated else state_directory(settings))  # a simulated past is nobody's
+        folder = None if self.node.simulated else state_directory(settings)  # a simulated past is nobody's
+        self.keeper = Keeper(folder, VERDICTS)
         self.announcer = Announcer()
         self.reloader = Reloader(load_settings, self._take)
         switch = gpu_switch(self.node.gpus, settings, clock)
