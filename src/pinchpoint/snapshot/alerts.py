@@ -41,3 +41,4 @@ class AlertingReport:
     evaluation_seconds: float | None = None  # of the last one
     evaluation_failures_total: int = 0  # of one alert's expression
     last_evaluation_timestamp_seconds: float | None = None  # Unix time
+    refused: int | None = None  # series and alerts that no longer fit into memory, at the last evaluation

@@ -29,7 +29,7 @@ class Delivery:
 
     def follow(self, settings: AlertmanagerSettings) -> None:
         """Tells those of ``settings`` from now on. Members that stay remember what they were told."""
-        if _pace(settings) != _pace(self._settings):
+        if settings.pace != self._settings.pace:
             self._members = ()
         before, self._settings = {member.target.url: member for member in self._members}, settings
         self._members = tuple(
@@ -63,7 +63,3 @@ class Delivery:
         for task in self._busy.values():
             task.cancel()
         await self._client.close()
-
-
-def _pace(settings: AlertmanagerSettings) -> tuple[float, float]:
-    return settings.resend_seconds, settings.evaluation_interval_seconds

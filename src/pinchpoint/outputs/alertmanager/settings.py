@@ -111,3 +111,8 @@ class AlertmanagerSettings(BaseModel):
     @property
     def enabled(self) -> bool:
         return bool(self.targets)
+
+    @property
+    def pace(self) -> tuple[float, float]:
+        """How often things happen, whoever is told."""
+        return self.evaluation_interval_seconds, self.resend_seconds

@@ -84,6 +84,12 @@ ALERTING_METRICS = (
         Kind.GAUGE,
         "When the alerts were last evaluated, in Unix time.",
     ),
+    _plain(
+        "alert_evaluation_refused",
+        "refused",
+        Kind.GAUGE,
+        "Series and alerts that did not fit into what the last evaluation may remember.",
+    ),
     _member("up", "Whether the member took the last notification; absent while there was none."),
     _member("notifications_total", "Notifications sent to the member, each of up to 256 alerts.", Kind.COUNTER),
     counter(
