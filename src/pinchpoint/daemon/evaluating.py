@@ -21,6 +21,7 @@ WARM_UP_SECONDS = 60.0  # until engines are found and read once more
 LONGEST_WARM_UP_SECONDS = 1800.0  # a page that is over must not hang for hours because its rule looks back so far
 
 LOOKBACK_SECONDS = 300.0
+MOST_SERIES = 50_000  # 500 engines have 20,000; each costs a kilobyte, and more where an alert looks back for hours
 
 log = structlog.get_logger(__name__)
 
@@ -48,7 +49,7 @@ class Evaluator:
         seen = [alert for alert in alerts if not alert.needs_outside_view]
         self.alerts: Mapping[str, Alert] = {alert.name: alert for alert in seen}
         self._compiled = {alert: compile_expr(alert.expr) for alert in seen}
-        self._series = Series(needs_of(self._compiled.values()), target_labels=target_labels)
+        self._series = Series(needs_of(self._compiled.values()), target_labels=target_labels, max_series=MOST_SERIES)
         self._states = States()
         self._offset: float | None = None
         self._blind_until: dict[str, float] = {}  # by the alert's name

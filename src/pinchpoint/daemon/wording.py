@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from pinchpoint.alerting import Alert, Severity
 from pinchpoint.alerting.labels import Labels
-from pinchpoint.alerting.pipeline import TemplateError
 from pinchpoint.alerting.state import Instance, State, States
-from pinchpoint.alerting.template import render
+from pinchpoint.alerting.template import TemplateError, render
 from pinchpoint.outputs.alertmanager import Notice
 from pinchpoint.snapshot import AlertReport
 
