@@ -56,6 +56,11 @@ class Evaluator:
         self._failing: frozenset[str] = frozenset()
         self._is_full = False
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The series that it looks at."""
+        return self._series.names
+
     def recall(self, states: States, unix_seconds: float) -> None:
         """Goes on with what an earlier process knew, if that is not too long ago. Before the first evaluation.
 
@@ -74,7 +79,7 @@ class Evaluator:
         """Looks at ``scene`` as of ``at``, on the clock of readings. ``interval_seconds``: how often that is done."""
         started = time.perf_counter()
         now = self._unix(at, scene.unix_offset_seconds)
-        self._series.append(now, samples_of(scene, self._series.names))
+        self._series.append(now, samples_of(scene, self.names))
         results: dict[Alert, Result] = {}
         failures: dict[str, str] = {}
         for alert, compiled in self._compiled.items():
