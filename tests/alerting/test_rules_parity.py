@@ -3,6 +3,7 @@
 At the very same evaluations, with the same labels, for nothing but the engine that evaluates differs.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -31,10 +32,10 @@ MEMORY_WALL, HEALTHY = world_of("memory_wall", 7), world_of("healthy", 8)
 LOST = replace(HEALTHY, faults=(LostCard(gpu="1", at=60.0),))
 
 # What must have fired, so that agreement is no agreement on nothing.
-STORIES: dict[str, tuple[World, set[str]]] = {
-    "memory_wall": (MEMORY_WALL, {"PinchpointKVCacheHigh"}),
-    "lost_card": (LOST, {"PinchpointGPULost"}),
-    "throttled_gpu": (world_of("throttled_gpu", 9), {"PinchpointGPUHardwareSlowdown"}),
+STORIES: dict[str, tuple[World, str]] = {
+    "memory_wall": (MEMORY_WALL, "PinchpointKVCacheHigh"),
+    "lost_card": (LOST, "PinchpointGPULost"),
+    "throttled_gpu": (world_of("throttled_gpu", 9), "PinchpointGPU(Hardware|Thermal)Slowdown"),
 }
 
 
@@ -88,7 +89,7 @@ def test_both_raise_the_same_alerts_at_the_same_evaluations(tmp_path: Path, stor
                 now.setdefault(name, []).append({**dict(labels), "severity": evaluator.alerts[name].severity.value})
         firing.append(now)
     fired = {name for each in firing for name in each}
-    assert fired >= wanted, fired
+    assert any(re.fullmatch(wanted, name) for name in fired), fired
     assert firing[-1].keys() < fired, "and ends"
     left_out = {alert.name for alert in ALERTS} - evaluator.alerts.keys()
     assert disagreement(tmp_path, INTERVAL, batches, firing, left_out) == ""
