@@ -33,6 +33,8 @@ def lint(folder: Path, name: str, content: str) -> subprocess.CompletedProcess[s
         ("sources/engine/friend.py", "import pinchpoint.sources.gpu", "Sources don't know each other"),
         ("sources/pods/friend.py", "import pinchpoint.sources.gpu", "Sources don't know each other"),
         ("outputs/web/friend.py", "import pinchpoint.outputs.exposition", "Outputs don't know each other"),
+        ("outputs/web/asks.py", "import pinchpoint.sources.http", "Imports point down"),
+        ("outputs/alertmanager/peek.py", "import pinchpoint.sources.engine", "Imports point down"),
         ("simulator/peek.py", "import pinchpoint.diagnosis", "The simulator judges the diagnosis"),
     ],
 )

@@ -4,22 +4,24 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from pinchpoint.daemon.keeping import Keeper
-from pinchpoint.daemon.verdict_file import NAME
+from pinchpoint.daemon.keeping import VERDICTS, Keeper
+from pinchpoint.daemon.remembered import Remembered
 from pinchpoint.simulator import SimulatedNode, ThreadedNode
 from tests.daemon.test_remembered import NOON, chat
 from tests.fakes.daemon import RunningDaemon
 
+NAME = VERDICTS.file
 
-def keeper(folder: Path | None) -> Keeper:
-    return Keeper(folder, wall=lambda: NOON + 1)
+
+def keeper(folder: Path | None) -> Keeper[Mapping[str, Remembered]]:
+    return Keeper(folder, VERDICTS, wall=lambda: NOON + 1)
 
 
 async def test_what_is_kept_is_recalled_by_the_next_process(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_as_shipped_it_changes_nothing_so_nobody_is_paged_for_an_engine_that_is_
 
 @EVERY
 def test_what_stands_in_comments_is_valid_and_names_an_engine(file: Path, tmp_path: Path) -> None:
-    for secret in ("chat", "hosted-api-key", "pause-token"):
+    for secret in ("chat", "hosted-api-key", "pause-token", "alertmanager"):
         (tmp_path / secret).write_text("a-key-of-16-or-more")
     (tmp_path / "settings.json").write_text('{"VLLM_MAX_NUM_SEQS": 16}')
     text = uncommented(file.read_text()).replace("/run/secrets", str(tmp_path))

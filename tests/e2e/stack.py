@@ -33,6 +33,8 @@ class Program:
 
     binary: str
     ready_path: str
+    scheme = "http"
+    port = 0  # where to listen; 0: anywhere
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / f"{self.binary}-{time.monotonic_ns()}"
@@ -43,12 +45,16 @@ class Program:
         """Writes what the program reads, returns its flags."""
         raise NotImplementedError
 
+    def let_in(self) -> Mapping[str, Any]:
+        """What a client session needs so that it may ask."""
+        return {}
+
     async def __aenter__(self) -> Self:
         self.folder.mkdir(parents=True)
-        self._http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10))
+        self._http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10), **self.let_in())
         for attempt in range(3):
-            listen = f"127.0.0.1:{free_port()}"
-            self.url = f"http://{listen}"
+            listen = f"127.0.0.1:{self.port or free_port()}"
+            self.url = f"{self.scheme}://{listen}"
             with self.log.open("wb") as log:
                 self._process = await asyncio.create_subprocess_exec(
                     # setpriv: when the tests are killed, their programs go with them

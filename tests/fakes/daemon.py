@@ -25,17 +25,23 @@ class RunningDaemon:
     """``pinchpoint run`` (or another command) for the length of a ``with``. Its log is a file."""
 
     def __init__(
-        self, folder: Path, *arguments: str, command: Sequence[str] = ("run",), env: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        *arguments: str,
+        command: Sequence[str] = ("run",),
+        env: Mapping[str, str] | None = None,
+        module: str = "pinchpoint",
     ) -> None:
         self.log_file = folder / "pinchpoint.log"
         self._arguments = (*command, "--web.listen-address", LOOPBACK, "--log.format", "logfmt", *arguments)
         self._env = env
+        self._module = module
         self.url = ""
 
     def __enter__(self) -> Self:
         with self.log_file.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "pinchpoint", *self._arguments],
+                [sys.executable, "-m", self._module, *self._arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -34,6 +34,7 @@ class Alert:
     for_seconds: int = 0
     keep_firing_for_seconds: int = 0
     panel_variables: tuple[str, ...] = ()
+    needs_outside_view: bool = False  # only somebody else can see it: pinchpoint does not evaluate it itself
 
     @property
     def runbook(self) -> str:

@@ -121,6 +121,7 @@ ALERTS: tuple[Alert, ...] = (
             "For 5 minutes Prometheus has had no data from pinchpoint {{ $labels.instance }}: no page for a full KV "
             "cache or a lost GPU would come. See whether the daemon runs, and whether Prometheus has it as a target."
         ),
+        needs_outside_view=True,
     ),
     Alert(
         name="PinchpointWatchdog",

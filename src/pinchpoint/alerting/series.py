@@ -67,6 +67,13 @@ class Series:
                 track.append(at, value)
         self._age(at)
 
+    def move(self, seconds: float) -> None:
+        """Goes over to a clock that is ahead by ``seconds``: for whoever knows that the clock was set."""
+        by = milliseconds(seconds)
+        self._now += by
+        for track in self._tracks.values():
+            track.move(by)
+
     def matching(self, name: str, matchers: tuple[Matcher, ...]) -> Sequence[Track]:
         """The series of that name whose labels meet all conditions, stale ones too."""
         known = self._matching.setdefault(name, {})

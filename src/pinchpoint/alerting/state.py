@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from pinchpoint.alerting.alert import Alert
+from pinchpoint.alerting.labels import Labels
 
 RESOLVED_RETENTION_SECONDS = 900.0  # Prometheus' own: an Alertmanager that was away still hears of the end
 UNSEEN_AFTER_SECONDS = 120.0  # eight evaluations, 15 s apart, that did not happen
 SLACK_SECONDS = 0.5  # an evaluation that comes a little early must not make an alert wait for a whole one more
 MOST_INSTANCES = 1000  # of one alert: a label that changes all the time costs no more than that
 
-Labels = frozenset[tuple[str, str]]  # of a result, without a name
 Result = Mapping[Labels, float]  # what an alert's expression yields: empty where all is well
 
 

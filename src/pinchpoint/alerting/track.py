@@ -60,6 +60,11 @@ class Track:
             del column[kept:]
         del self.stale_at[bisect_left(self.stale_at, at) :]
 
+    def move(self, by: int) -> None:
+        """Goes over to a clock that is ahead by so much."""
+        for column in (self.times, self.stale_at):
+            column[:] = array("q", (at + by for at in column))
+
     def at(self, at: int, lookback: int) -> int:
         """The index of the newest sample then; -1 where none is younger than ``lookback``, or the series is stale."""
         found = bisect_right(self.times, at) - 1

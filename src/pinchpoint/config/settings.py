@@ -30,6 +30,7 @@ from pinchpoint.config.secrets import secrets_of
 from pinchpoint.config.shared import read_shared
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.logs import LogSettings, hide
+from pinchpoint.outputs.alertmanager.settings import AlertmanagerSettings
 from pinchpoint.outputs.web.settings import WebSettings
 from pinchpoint.sources.discovery.settings import DiscoverySettings
 from pinchpoint.sources.engine.local_settings import LocalEngineSettings
@@ -83,6 +84,7 @@ class Settings(BaseSettings):
     processes: ProcessSettings = ProcessSettings()
     probes: ProbeSettings = ProbeSettings()
     diagnosis: Thresholds = Thresholds()
+    alertmanager: AlertmanagerSettings = AlertmanagerSettings()
     log: LogSettings = LogSettings()
     settings_file: Path | None = Field(
         default=None,

@@ -2,7 +2,8 @@
 
 Reads like a table of contents: ``observing`` keeps the sources' jobs in step with the settings, ``board`` holds their
 last readings, ``deciding`` turns a snapshot into verdicts, ``telling`` renders and publishes, ``announcing`` logs each
-change of class, ``keeping`` remembers verdicts over a restart, ``reloading`` takes a new configuration.
+change of class, ``alarming`` evaluates the alerts where nobody else does, ``keeping`` remembers over a restart,
+``reloading`` takes a new configuration.
 Is not: a source, a rule or an output.
 """
 
@@ -20,11 +21,12 @@ import structlog
 from pinchpoint import __version__, logs
 from pinchpoint.config import Settings
 from pinchpoint.config.state import state_directory
+from pinchpoint.daemon.alarming import Alarm
 from pinchpoint.daemon.announcing import Announcer
 from pinchpoint.daemon.board import Board
 from pinchpoint.daemon.deciding import Decider
 from pinchpoint.daemon.gpu_switch import gpu_switch
-from pinchpoint.daemon.keeping import Keeper
+from pinchpoint.daemon.keeping import VERDICTS, Keeper
 from pinchpoint.daemon.lag import LoopLag
 from pinchpoint.daemon.node import Node, this_node
 from pinchpoint.daemon.observing import Observer
@@ -68,11 +70,15 @@ class Daemon:
         self.observer = Observer(self.scheduler, self.board, self.node.host, clock, self._own_ports)
         self.decider = Decider(settings)
         self.teller = Teller()
-        self.keeper = Keeper(None if self.node.simulated else state_directory(settings))  # a simulated past is nobody's
+        folder = None if self.node.simulated else state_directory(settings)  # a simulated past is nobody's
+        self.keeper = Keeper(folder, VERDICTS)
         self.announcer = Announcer()
         self.reloader = Reloader(load_settings, self._take)
         switch = gpu_switch(self.node.gpus, settings, clock)
         self.web = WebServer(settings.web, self.teller.published, self.reloader.reload, switch)
+        self.alarm = Alarm(
+            self.scheduler, self.teller.published, folder, lambda: min(self._own_ports(), default=None), clock
+        )
 
     async def run(self) -> None:
         """Lives until ``stop`` is called or a signal comes.
@@ -111,9 +117,9 @@ class Daemon:
         scene = await self.teller.tell(self.decider, snapshot, self._report(sources), unix_offset)
         self.announcer.announce(scene, self.settings.diagnosis.min_scrapes)
 
-    async def remember(self, *, ended: bool = False) -> None:
-        """Writes down what must outlive this process, in a thread."""
-        await self.keeper.keep(self._remembered, ended=ended)
+    async def remember(self) -> None:
+        """Writes down what must outlive this process, in threads."""
+        await asyncio.gather(self.keeper.keep(self._remembered), self.alarm.remember())
 
     def _remembered(self) -> Mapping[str, Remembered]:
         """In Unix time, also what is known of engines that nobody has found again yet."""
@@ -142,6 +148,7 @@ class Daemon:
         logs.set_level(settings.log.level)
         self.settings = self.board.settings = self.decider.settings = settings
         await self.observer.apply(settings)
+        await self.alarm.follow(settings)
 
     def _tick_every(self, seconds: float, *, first_run_at_once: bool = False) -> None:
         self.scheduler.every("tick", seconds, self.tick, first_run_at_once=first_run_at_once)
@@ -168,6 +175,7 @@ class Daemon:
             gpus_expected=self.node.gpus.gpus_expected,
             gpus_visible=self.node.gpus.gpus_visible,
             nvml=self.node.gpus.calls(self._clock()),
+            alerting=self.alarm.report(),
         )
 
     def _listen_to_signals(self) -> None:
@@ -181,8 +189,8 @@ class Daemon:
         self.lag.stop()
         self.observer.abandon_probes()
         await asyncio.gather(self.scheduler.drain(DRAIN_SECONDS), self.web.stop())
-        await self.observer.close()
-        await self.remember(ended=True)
+        last_words = self.keeper.keep(self._remembered, ended=True)
+        await asyncio.gather(self.observer.close(), self.alarm.close(), last_words)
         self.keeper.close()
         self.node.gpus.stop()  # half a second at most; not in a thread, for each of those may hang on a disk
         self.teller.close()

@@ -1,4 +1,4 @@
-"""Keeps verdicts over a restart: read once before the first tick, written now and then and at the end.
+"""Keeps what must outlive a restart, verdicts and alerts: read once at the start, written now and then and at the end.
 
 In a thread of its own, under deadlines: a disk that fails, fills or hangs costs the memory and nothing else.
 """
@@ -9,41 +9,65 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 
-from pinchpoint.daemon.remembered import MOST_BYTES, WRITE_SECONDS, ForeignError, Remembered, from_text, to_text
-from pinchpoint.daemon.verdict_file import TakenError, VerdictFile
+from pinchpoint.daemon.remembered import MOST_BYTES, WRITE_SECONDS, Remembered, from_text, to_text
+from pinchpoint.daemon.state_file import StateFile, TakenError
 
 READ_SECONDS = 1.0  # the first tick waits for it
 LAST_WRITE_SECONDS = 0.3  # the end of the process waits for it
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
+Kept = TypeVar("Kept")
 
 
-class Keeper:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind(Generic[Kept]):
+    """Something that is kept. ``read`` gets the text and the Unix time, and raises ``ValueError`` with one line for
+    what is not ours; ``write`` is told whether the process ends by itself, and gives ``None`` where a file is not worth
+    it."""
+
+    what: str  # in the log
+    file: str
+    nothing: Kept
+    read: Callable[[bytes, float], Kept]
+    write: Callable[[Kept, bool], str | None]
+
+
+def _verdicts_text(every: Mapping[str, Remembered], ended: bool) -> str | None:
+    return to_text(every, ended=ended) if every else None  # an engine too few is no reason for a file
+
+
+VERDICTS: Kind[Mapping[str, Remembered]] = Kind(
+    what="verdicts", file="verdicts.json", nothing={}, read=from_text, write=_verdicts_text
+)
+
+
+class Keeper(Generic[Kept]):
     """Remembers in ``folder``; ``None`` remembers nothing. Raises nothing but cancellation."""
 
-    def __init__(self, folder: Path | None, wall: Callable[[], float] = time.time) -> None:
-        self._file = None if folder is None else VerdictFile(folder)
+    def __init__(self, folder: Path | None, kind: Kind[Kept], wall: Callable[[], float] = time.time) -> None:
+        self._kind = kind
+        self._file = None if folder is None else StateFile(folder, kind.file)
         self._wall = wall
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="verdicts")
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=kind.what)
         self._late: Future[Any] | None = None  # a call that outlasted its deadline
         self._failing = False
 
-    async def recall(self) -> Mapping[str, Remembered]:
+    async def recall(self) -> Kept:
         """What an earlier process remembered, in Unix time; nothing where there is nothing to trust."""
         found = await self._in_thread(self._read, READ_SECONDS)
-        return found or {}
+        return self._kind.nothing if found is None else found
 
-    async def keep(self, every: Callable[[], Mapping[str, Remembered]], *, ended: bool = False) -> None:
-        """Writes what ``every`` returns, which is called in the thread. An engine too few is no reason for a file."""
-        await self._in_thread(
-            lambda file: self._write(file, every, ended), LAST_WRITE_SECONDS if ended else WRITE_SECONDS
-        )
+    async def keep(self, what: Callable[[], Kept], *, ended: bool = False) -> None:
+        """Writes what ``what`` returns, which is called in the thread."""
+        deadline = LAST_WRITE_SECONDS if ended else WRITE_SECONDS
+        await self._in_thread(lambda file: self._write(file, what, ended), deadline)
 
     def close(self) -> None:
         """Lets another process have the memory. Does not wait for a disk that hangs."""
@@ -51,27 +75,27 @@ class Keeper:
         if self._file is not None:
             self._file.close()
 
-    def _read(self, file: VerdictFile) -> Mapping[str, Remembered]:
+    def _read(self, file: StateFile) -> Kept:
         text = file.read(MOST_BYTES)  # one that is cut off is damaged
         if text is None:
-            return {}
+            return self._kind.nothing
         try:
-            return from_text(text, self._wall())
-        except ForeignError as error:
+            return self._kind.read(text, self._wall())
+        except ValueError as error:
+            event = f"the remembered {self._kind.what} are not ours or damaged, so all begin anew"
             log.warning(
-                "the remembered verdicts are not ours or damaged, so all begin anew",
+                event,
                 file=str(file.path),
                 set_aside=str(file.set_aside()),
                 cause=str(error),
             )
-            return {}
+            return self._kind.nothing
 
-    @staticmethod
-    def _write(file: VerdictFile, every: Callable[[], Mapping[str, Remembered]], ended: bool) -> None:
-        if remembered := every():
-            file.write(to_text(remembered, ended=ended))
+    def _write(self, file: StateFile, what: Callable[[], Kept], ended: bool) -> None:
+        if (text := self._kind.write(what(), ended)) is not None:
+            file.write(text)
 
-    async def _in_thread(self, call: Callable[[VerdictFile], T], deadline: float) -> T | None:
+    async def _in_thread(self, call: Callable[[StateFile], T], deadline: float) -> T | None:
         if self._file is None:
             return None
         try:
@@ -80,11 +104,12 @@ class Keeper:
             self._fail(error)
             return None
         if self._failing:
-            log.info("verdicts are remembered again", file=str(self._file.path))
+            event = f"{self._kind.what} are remembered again"
+            log.info(event, file=str(self._file.path))
         self._failing = False
         return result
 
-    async def _in_time(self, file: VerdictFile, call: Callable[[VerdictFile], T], deadline: float) -> T:
+    async def _in_time(self, file: StateFile, call: Callable[[StateFile], T], deadline: float) -> T:
         if self._late is not None and not self._late.done():
             raise TimeoutError("the disk hangs")
         running = self._thread.submit(call, file)
@@ -101,5 +126,6 @@ class Keeper:
         if not self._failing and self._file is not None:
             remedy = {"remedy": "set state_directory to a folder of its own"} if isinstance(error, TakenError) else {}
             cause = error.strerror or str(error)
-            log.warning("verdicts will not outlive a restart", file=str(self._file.path), cause=cause, **remedy)
+            event = f"{self._kind.what} will not outlive a restart"
+            log.warning(event, file=str(self._file.path), cause=cause, **remedy)
         self._failing = True

@@ -8,6 +8,7 @@ Is not: a place for decisions, formatting or I/O. Imports nothing of the project
 """
 
 from pinchpoint.snapshot.absence import Absence, Reason
+from pinchpoint.snapshot.alerts import AlertingReport, AlertmanagerReport, AlertReport
 from pinchpoint.snapshot.comparison import LAST_PROBES, ProbeComparison, ProbeMedians, compared
 from pinchpoint.snapshot.engine import EngineFacts, EngineReading, Slo
 from pinchpoint.snapshot.engine_process import EngineProcess
@@ -32,6 +33,9 @@ __all__ = [
     "NVLINK_FAMILIES",
     "PROBE_PHASES",
     "Absence",
+    "AlertReport",
+    "AlertingReport",
+    "AlertmanagerReport",
     "DiscoveryReport",
     "EngineFacts",
     "EngineHost",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pinchpoint.snapshot.absence import Reason
+from pinchpoint.snapshot.alerts import AlertingReport
 from pinchpoint.snapshot.nvml_calls import NvmlCalls
 
 
@@ -60,3 +61,4 @@ class SelfReport:
     gpus_expected: int | None = None
     gpus_visible: int | None = None
     nvml: NvmlCalls = field(default_factory=NvmlCalls)
+    alerting: AlertingReport | None = None  # None: alerts are not evaluated here

@@ -7,6 +7,9 @@ from pinchpoint.diagnosis.verdict import Advice, Bottleneck, Diagnosis, Settled
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.snapshot import (
     Absence,
+    AlertingReport,
+    AlertmanagerReport,
+    AlertReport,
     DiscoveryReport,
     EngineFacts,
     EngineReading,
@@ -128,6 +131,37 @@ def probes() -> tuple[ProbeReading, ...]:
     return ours, theirs
 
 
+def alerting() -> AlertingReport:
+    full = AlertReport(
+        alert="PinchpointKVCacheHigh",
+        severity="critical",
+        state="firing",
+        labels={"engine": "chat", "replica": "0", "instance": "node:10770"},
+        value=0.95,
+        since_unix_seconds=1e9,
+        summary="The KV cache is nearly full.",
+        description="Engine chat has held 95 % of its KV-cache blocks for 5 minutes.",
+    )
+    lost = replace(full, alert="PinchpointGPULost", state="pending", labels={"gpu": "2", "uuid": "GPU-2"})
+    watchdog = replace(full, alert="PinchpointWatchdog", severity="none", labels={})
+    member = AlertmanagerReport(
+        alertmanager="http://alertmanager:9093",
+        up=False,
+        notifications_total=7,
+        notifications_failed_total={Reason.TIMEOUT: 2},
+        last_success_timestamp_seconds=1e9,
+        queue_length=3,
+    )
+    return AlertingReport(
+        active=(full, lost, watchdog),
+        alertmanagers=(member,),
+        evaluation_seconds=0.01,
+        evaluation_failures_total=1,
+        last_evaluation_timestamp_seconds=1e9,
+        refused=0,
+    )
+
+
 def full_scene(gpus: int = 2, engines: int = 1, replicas: int = 1) -> Scene:
     names = [f"chat{n or ''}" for n in range(engines)]
     totals = tuple(ProbeTotals(target=p.target, placement=p.placement).after(p) for p in probes())
@@ -162,6 +196,7 @@ def full_scene(gpus: int = 2, engines: int = 1, replicas: int = 1) -> Scene:
         shards=4,
         gpus_expected=3,
         gpus_visible=2,
+        alerting=alerting(),
         nvml=NvmlCalls(
             calls=(NvmlCall(call="nvmlDeviceGetPowerUsage", calls_total=7, seconds_total=0.01),),
             field_seconds_total={"82": 0.001},

@@ -25,7 +25,7 @@ def test_the_keys_are_stable_whether_an_engine_answers_or_not() -> None:
     told = status(scenes.full_node())
     assert set(told) == {
         "at_unix_seconds", "version", "simulated", "headline", "engines", "gpus", "links", "topology", "findings",
-        "probes", "comparisons", "host", "missing", "sources", "self",
+        "probes", "comparisons", "host", "missing", "alerting", "sources", "self",
     }  # fmt: skip
     for engine in told["engines"]:  # type: ignore[attr-defined]
         assert set(engine) == ENGINE_KEYS

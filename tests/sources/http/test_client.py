@@ -367,3 +367,41 @@ async def test_a_server_that_answers_without_end_is_left_and_holds_up_nobody() -
 async def test_an_interim_answer_before_the_real_one_is_read_over() -> None:
     async with serving(Server(lambda _: b"HTTP/1.1 103 Early Hints\r\n\r\n" + OK)) as url, HttpClient() as client:
         assert (await ask(client, url)).body == b"hello"
+
+
+async def test_a_post_over_a_connection_that_had_died_is_sent_once_more_and_no_more_than_that() -> None:
+    bodies: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Takes one request on each connection, and hangs up in the middle of the second."""
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+            bodies.append(await reader.readexactly(4))
+            if dying:
+                writer.transport.abort()
+                return
+            writer.write(OK)
+            await reader.readuntil(b"\r\n\r\n")
+            writer.transport.abort()
+
+    dying = False
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/api"
+    how = {"timeout_seconds": 5.0, "max_body_bytes": 100, "now": lambda: 0.0}
+    async with listening, HttpClient() as client:
+        for _ in range(2):
+            assert (await client.post(url, b"[{}]", **how)).status == 200
+        dying = True
+        with pytest.raises(SourceError) as error:
+            await client.post(url, b"[{}]", **how)
+    assert error.value.reason is Reason.TRUNCATED
+    assert len(bodies) == 3, "each once more, on a new connection, and then no more"
+
+
+async def test_a_post_follows_no_redirect_and_takes_its_token_with_it() -> None:
+    server = Server(lambda head: b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n")
+    async with serving(server) as url, HttpClient() as client:
+        access = HttpAccess(bearer_token="sesame")
+        answer = await client.post(url, b"", timeout_seconds=5, max_body_bytes=100, now=lambda: 0.0, access=access)
+    assert answer.status == 302
+    assert [head["Authorization"] for head in server.heads] == ["Bearer sesame"]

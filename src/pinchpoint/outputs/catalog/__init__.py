@@ -4,6 +4,7 @@ Nothing else in the code names a metric that it exports. A new metric from a rea
 not: a renderer (``exposition``), nor a place that keeps values: every sample is taken anew from the scene.
 """
 
+from pinchpoint.outputs.catalog.alerting import ALERTING_METRICS
 from pinchpoint.outputs.catalog.diagnosis import DIAGNOSIS_METRICS
 from pinchpoint.outputs.catalog.discovery import DISCOVERY_METRICS
 from pinchpoint.outputs.catalog.engine import ENGINE_METRICS
@@ -20,6 +21,7 @@ from pinchpoint.outputs.catalog.probe import PROBE_METRICS
 
 CATALOG: tuple[Metric, ...] = (
     *OWN_METRICS,
+    *ALERTING_METRICS,
     *DISCOVERY_METRICS,
     *DIAGNOSIS_METRICS,
     *ENGINE_METRICS,

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from pinchpoint import __version__
 from pinchpoint.outputs.scene import Scene
-from pinchpoint.outputs.web import probes, tables, topology, units
+from pinchpoint.outputs.web import alerts, probes, tables, topology, units
 from pinchpoint.outputs.web.cards import anchor, card
 from pinchpoint.outputs.web.drawings import icon
 from pinchpoint.outputs.web.markup import Child, Html, el, join, name
@@ -77,6 +77,7 @@ def _main(seen: View, age_seconds: float) -> Html:
         _index(seen),
         _cards(seen.engines[:CARDS], seen.now) if seen.engines else _no_engine(seen.scene.self_report),
         _others(seen.engines[CARDS:]),
+        alerts.panel(seen.scene.self_report.alerting, seen.at_unix_seconds),
         probes.panel(
             snapshot.probes,
             snapshot.comparisons,

@@ -14,7 +14,8 @@ from pinchpoint.snapshot import EngineFacts, GpuReading, HostReading, ProbeReadi
 def status(scene: Scene) -> dict[str, object]:
     """Everything the page shows, as JSON types. Unknown is null; times are Unix seconds, ages seconds.
 
-    An engine's ``timeline`` is what was shown of it in the last hours; where nobody looked it has a gap.
+    ``alerting`` is null where alerts are not evaluated here. An engine's ``timeline`` is what was shown of it in the
+    last hours; where nobody looked it has a gap.
     """
     seen = view(scene)
     snapshot, report, now = scene.snapshot, scene.self_report, seen.now
@@ -34,8 +35,13 @@ def status(scene: Scene) -> dict[str, object]:
         "comparisons": as_json(snapshot.comparisons),
         "host": _reading(snapshot.host, now) if snapshot.host else None,
         "missing": [{key: value for key, value in row.items() if key != "at"} for row in absent],
+        "alerting": as_json(report.alerting),
         "sources": as_json(report.sources),
-        "self": {key: value for key, value in _row(report).items() if key not in ("sources", "version", "simulated")},
+        "self": {
+            key: value
+            for key, value in _row(report).items()
+            if key not in ("sources", "alerting", "version", "simulated")
+        },
     }
 
 

@@ -1,4 +1,4 @@
-"""How every source that speaks HTTP asks: bounded GETs with their credentials and TLS, and failures of the closed set.
+"""How whoever speaks HTTP asks: bounded GETs with their credentials and TLS, and failures of the closed set; and POSTs.
 
 Is below the sources, which all may use it and which it does not know. Reads no answer: that is whoever asked's.
 """

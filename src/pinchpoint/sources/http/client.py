@@ -1,8 +1,8 @@
-"""The HTTP client of every source that asks by GET: one pool, with each target's credentials and TLS."""
+"""The HTTP client of whoever asks by GET or tells by POST: one pool, with each target's credentials and TLS."""
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Self
 
@@ -28,12 +28,13 @@ _PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy"})
 # Compression would cost time on the engine's own event loop, so it is not asked for.
 EXPOSITION = {"Accept": "text/plain; version=0.0.4", "Accept-Encoding": "identity"}
 JSON = {"Accept": "application/json", "Accept-Encoding": "identity"}
+POSTED_JSON = {**JSON, "Content-Type": "application/json"}
 
 _log = structlog.get_logger(__name__)
 
 
 class HttpClient:
-    """Asks with GET, within an origin, directly whatever the proxy variables say. Close it at the end.
+    """Asks with GET, within an origin, or tells with POST, directly whatever the proxy variables say. Close it after.
 
     Tokens, passwords and certificates are read from their files in a thread, again when they change, and at once when
     a server refuses them. A request whose idle connection the server had closed meanwhile is sent once more (by
@@ -100,12 +101,55 @@ class HttpClient:
         ``now`` is the caller's monotonic clock, seconds. Any status is an ``Answer``. Raises ``SourceError`` when there
         is none in time, in size or in one piece.
         """
+        return await self._let_in(
+            url, access, headers, timeout_seconds, now, lambda at, ticket: self._follow(at, ticket, max_body_bytes, now)
+        )
+
+    async def post(
+        self,
+        url: str,
+        body: bytes,
+        *,
+        timeout_seconds: float,
+        max_body_bytes: int,
+        now: Callable[[], float],
+        access: HttpAccess = OPEN,
+        headers: Mapping[str, str] = POSTED_JSON,
+    ) -> Answer:
+        """POST ``body``, which may arrive twice: it is sent again where a kept connection turns out to be closed.
+
+        As ``fetch`` in all else, but that no redirect is followed: it is an ``Answer`` like any other.
+        """
+
+        async def tell(at: URL, ticket: Ticket) -> Answer:
+            try:
+                try:
+                    return await self._tell(at, ticket, body, max_body_bytes, now)
+                except SourceError as error:
+                    if error.reason is not Reason.TRUNCATED:
+                        raise
+                    return await self._tell(at, ticket, body, max_body_bytes, now)
+            except SourceError as error:
+                raise ticket.unsaid(error) from None
+
+        return await self._let_in(url, access, headers, timeout_seconds, now, tell)
+
+    async def _let_in(
+        self,
+        url: str,
+        access: HttpAccess,
+        headers: Mapping[str, str],
+        timeout_seconds: float,
+        now: Callable[[], float],
+        ask: Callable[[URL, Ticket], Awaitable[Answer]],
+    ) -> Answer:
+        """The answer to ``ask``, which is asked again with what the files hold by now where the server refuses us."""
         try:
             async with asyncio.timeout(timeout_seconds):
                 here = URL(url)
                 ticket = await self._tickets.issue(here, access, headers, now())
                 try:
-                    answer = await self._follow(here, ticket, max_body_bytes, now)
+                    answer = await ask(here, ticket)
                 except SourceError as error:
                     if ticket.context is None or error.reason not in (Reason.TLS, Reason.TRUNCATED):
                         raise
@@ -118,7 +162,7 @@ class HttpClient:
                     renewed = await self._tickets.issue(here, access, headers, now(), at_once=True)
                     if renewed == ticket:
                         return answer
-                return await self._follow(here, renewed, max_body_bytes, now)
+                return await ask(here, renewed)
         except TimeoutError:
             raise SourceError(
                 Reason.TIMEOUT, f"no complete answer within {timeout_seconds:g} s; is the server overloaded or hung?"
@@ -144,10 +188,14 @@ class HttpClient:
             yield response
 
     @asynccontextmanager
-    async def _ask(self, url: URL, ticket: Ticket) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _ask(
+        self, url: URL, ticket: Ticket, method: str = "GET", body: bytes | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         try:
-            async with self.session.get(
+            async with self.session.request(
+                method,
                 url,
+                data=body,
                 headers=ticket.headers,
                 allow_redirects=False,
                 auto_decompress=False,
@@ -159,6 +207,12 @@ class HttpClient:
             raise failure(error, url.scheme) from None
         except UnicodeError:  # "a..b", or a label of more than 63 characters
             raise SourceError(Reason.DNS, "the host name is none that could resolve; check url") from None
+
+    async def _tell(
+        self, url: URL, ticket: Ticket, body: bytes, max_body_bytes: int, now: Callable[[], float]
+    ) -> Answer:
+        async with self._ask(url, ticket, "POST", body) as response:
+            return await read_answer(response, max_body_bytes, now())
 
     async def _follow(self, here: URL, ticket: Ticket, max_body_bytes: int, now: Callable[[], float]) -> Answer:
         for _ in range(1 + MAX_REDIRECTS):

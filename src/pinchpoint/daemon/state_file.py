@@ -1,4 +1,4 @@
-"""The file that verdicts are remembered in: replaced whole, one process at a time. Blocks: call it in a thread."""
+"""A file that outlives the process: replaced whole, one process at a time. Blocks: call it in a thread."""
 
 import fcntl
 import os
@@ -7,21 +7,19 @@ from pathlib import Path
 
 from pinchpoint.sources.http.regular_file import open_regular
 
-NAME = "verdicts.json"
-
 
 class TakenError(OSError):
-    """Another process remembers its verdicts here."""
+    """Another process keeps its state here."""
 
 
-class VerdictFile:
-    """``folder`` is made when there is something to write, for our eyes only. The lock is held until ``close``.
+class StateFile:
+    """``name`` in ``folder``, which is made when there is something to write, for our eyes only.
 
-    Everything here raises ``OSError``.
+    The lock is held until ``close``. Everything here raises ``OSError``.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / NAME
+    def __init__(self, folder: Path, name: str) -> None:
+        self.path = folder / name
         self._folder = folder
         self._lock: int | None = None
 
@@ -40,7 +38,7 @@ class VerdictFile:
         """At every moment either the old file is there or the new one, whole."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._take()
-        new = self.path.with_name(f"{NAME}.new")
+        new = self.path.with_name(f"{self.path.name}.new")
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             with open(os.open(new, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
@@ -55,7 +53,7 @@ class VerdictFile:
 
     def set_aside(self) -> Path:
         """Out of the way, in place of the one that was set aside before."""
-        aside = self.path.with_name(f"{NAME}.set-aside")
+        aside = self.path.with_name(f"{self.path.name}.set-aside")
         self.path.replace(aside)
         return aside
 
@@ -68,10 +66,10 @@ class VerdictFile:
         if self._lock is not None:
             return
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        lock = os.open(self._folder / f"{NAME}.lock", flags, 0o600)
+        lock = os.open(self._folder / f"{self.path.name}.lock", flags, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(lock)
-            raise TakenError(f"{self._folder}: another process remembers its verdicts here") from None
+            raise TakenError(f"{self._folder}: another process keeps its state here") from None
         self._lock = lock
