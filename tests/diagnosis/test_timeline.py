@@ -50,3 +50,26 @@ def test_probes_that_come_every_half_minute_are_compared_with_the_engine_in_a_re
     diagnosis = judge_recording(load(path).snapshots, "chat", Thresholds()).diagnosis
 
     assert "network_ttft_share" in {evidence.signal for evidence in diagnosis.evidence}
+
+
+def test_the_runner_up_is_the_class_that_held_next_longest_and_takes_from_the_confidence(tmp_path: Path) -> None:
+    full = "scheduler_slots_full.yaml"
+    alone = judge_recording(load(CASES / full).snapshots, "chat", Thresholds()).diagnosis
+    path = tmp_path / "two.yaml"
+    path.write_text(
+        """about: For a while the cache is full, then the slots are.
+expect: kv_capacity
+steps: 180
+facts: {max_num_seqs: 32}
+replicas:
+  "0": {requests_running: 20x100 32x80, requests_waiting: 12, kv_cache_usage_ratio: 0.99x100 0.4x80,
+        preemptions_total: 1x100 0x80, prompt_tokens_total: 300, generation_tokens_total: 900, ttft_seconds: 9*1,
+        inter_token_seconds: 0.02*900}
+"""
+    )
+
+    diagnosis = judge_recording(load(path).snapshots, "chat", Thresholds()).diagnosis
+
+    assert (diagnosis.bottleneck, diagnosis.runner_up) == (Bottleneck.KV_CAPACITY, Bottleneck.SCHEDULER)
+    assert alone.runner_up is not Bottleneck.KV_CAPACITY
+    assert diagnosis.confidence_ratio < 0.9

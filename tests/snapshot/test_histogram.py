@@ -99,3 +99,40 @@ def test_everything_is_within_infinity() -> None:
 
 def test_of_nothing_there_is_no_share() -> None:
     assert counted(0, 0, 0).share_within(1.0) is None
+
+
+def test_the_sum_tells_where_in_a_wide_bucket_the_observations_lie() -> None:
+    near_the_lower_edge, in_the_middle = histogram(*[2.1] * 100), histogram(*[3.0] * 100)
+    assert near_the_lower_edge.quantile(0.5) == in_the_middle.quantile(0.5) == Quantile(3.0, 2.0, 4.0)
+    found, middle = near_the_lower_edge.sharper_quantile(0.5), in_the_middle.sharper_quantile(0.5)
+    assert found is not None
+    assert found.value == pytest.approx(2.1, abs=0.02)
+    assert middle is not None
+    assert middle.value == pytest.approx(3.0)
+
+
+def test_what_the_open_bucket_added_to_the_sum_sharpens_nothing() -> None:
+    many = histogram(*[2.1] * 99, 1000.0)
+    assert many.sharper_quantile(0.5) == many.quantile(0.5)
+
+
+@given(st.lists(st.floats(0.0, 4.0), min_size=1, max_size=50), st.floats(0.01, 0.99))
+def test_a_sharper_quantile_stays_in_its_bucket(observations: list[float], q: float) -> None:
+    told, sharper = histogram(*observations).quantile(q), histogram(*observations).sharper_quantile(q)
+    assert told is not None
+    assert sharper is not None
+    assert (sharper.at_least, sharper.at_most) == (told.at_least, told.at_most)
+    if sharper.value is None:
+        assert told.value is None
+    else:
+        assert sharper.at_least is not None
+        assert sharper.at_most is not None
+        assert sharper.at_least - 1e-9 <= sharper.value <= sharper.at_most + 1e-9
+
+
+@given(st.floats(-1e9, 1e300))
+def test_a_sum_that_can_not_be_true_leaves_the_quantile_in_its_bucket(told: float) -> None:
+    sharper = Histogram((1.0, 2.0, INF), (0.0, 10.0, 10.0), told, 10.0).sharper_quantile(0.5)
+    assert sharper is not None
+    assert sharper.value is not None
+    assert 1.0 <= sharper.value <= 2.0
