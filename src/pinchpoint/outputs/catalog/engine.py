@@ -31,6 +31,13 @@ def _up(scene: Scene) -> Iterable[Sample]:
     return (((name,), scene.snapshot.engine(name) is not None) for name in scene.snapshot.engine_names())
 
 
+def _unavailable(scene: Scene) -> Iterable[Sample]:
+    for absence in scene.snapshot.absences:
+        kind, _, name = absence.source.partition("/")
+        if kind == "engine":
+            yield (name, absence.reason), 1
+
+
 def _info(e: EngineReading) -> Iterable[Sample]:
     facts = (getattr(e.facts, name) for name in _FACTS)
     texts = ("" if fact is None else str(fact) for fact in facts)
@@ -66,6 +73,12 @@ ENGINE_METRICS = (
         ("engine",),
         _up,
         "Whether the engine's last scrape was good (1) or not (0); metric_unavailable says why not.",
+    ),
+    gauge(
+        "engine_unavailable",
+        ("engine", "reason"),
+        _unavailable,
+        "1 for an engine that can't be read, with the reason; absent while it can.",
     ),
     info(
         "engine_info",
