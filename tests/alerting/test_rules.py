@@ -1,9 +1,7 @@
 """The rule files, judged by Prometheus' own promtool, and by what a tired person needs of an alert."""
 
-import json
 import re
 import textwrap
-from pathlib import Path
 
 import pytest
 import yaml
@@ -67,14 +65,11 @@ def test_the_documentation_has_every_alert_with_the_reason_of_its_threshold():
     assert all(f"[{alert.name}](../alerts/runbooks/{alert.runbook})" in text for alert in ALERTS)
 
 
-DASHBOARDS = {page["uid"]: page for page in map(json.loads, map(Path.read_text, Path("grafana").rglob("*.json")))}
-
-
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
-def test_a_dashboard_link_fills_only_variables_that_the_dashboard_has(alert):
-    variables = {variable["name"] for variable in DASHBOARDS[alert.dashboard_uid]["templating"]["list"]}
-    assert set(alert.panel_variables) <= variables
-    assert {"job", "instance"} <= set(alert.panel_variables) or alert.needs_outside_view or "vector(1)" in alert.expr
+def test_a_dashboard_link_says_which_job_and_instance_are_meant(alert):
+    """That the dashboard has what else it says is the dashboards' test."""
+    whole_site = alert.needs_outside_view or alert.severity is Severity.NONE
+    assert whole_site or {"job", "instance"} <= set(alert.panel_variables)
 
 
 def test_names_are_unique_and_an_alert_is_in_one_topic():

@@ -48,7 +48,7 @@ GPU_ALERTS: tuple[Alert, ...] = (
             "and no other engine's. Kept for half an hour, for by then the engine has died too."
         ),
         dashboard_uid=Dashboard.ENGINE,
-        panel_variables=("job", "instance", "engine", "gpu"),
+        panel_variables=("job", "instance", "engine"),
     ),
     Alert(
         name="PinchpointGPUsMissing",
