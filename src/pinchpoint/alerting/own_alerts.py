@@ -57,6 +57,25 @@ OWN_ALERTS: tuple[Alert, ...] = (
         panel_variables=("job", "instance"),
     ),
     Alert(
+        name="PinchpointDeliveryFailing",
+        expr="pinchpoint_alertmanager_up == 0",
+        for_seconds=600,
+        severity=Severity.WARNING,
+        summary="An Alertmanager does not take the alerts that pinchpoint sends it.",
+        description=(
+            "For 10 minutes Alertmanager {{ $labels.alertmanager }} has not taken what {{ $labels.instance }} sends. "
+            "Where it is the only one, nobody is paged for this node. The reason is in "
+            "pinchpoint_alertmanager_notifications_failed_total: address, credentials, certificate, or the "
+            "Alertmanager itself."
+        ),
+        why=(
+            "Ten minutes are an upgrade of an Alertmanager: it is told everything anew when it is back. A warning, for "
+            "the others are told meanwhile."
+        ),
+        dashboard_uid=Dashboard.SELF,
+        panel_variables=("job", "instance"),
+    ),
+    Alert(
         name="PinchpointTargetAbsent",
         # A daemon that is down, or one that nobody scrapes. Not both at once for the same cause.
         expr=(
