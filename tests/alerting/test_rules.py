@@ -1,147 +1,97 @@
-"""The rules, judged by Prometheus' own promtool and amtool."""
+"""The rule files, judged by Prometheus' own promtool, and by what a tired person needs of an alert."""
 
 import re
-import subprocess
 import textwrap
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import yaml
 
-from pinchpoint.alerting import ALERTS, Alert, Severity, rules_file
-from pinchpoint.alerting.gpu_alerts import CRITICAL_XIDS, WARNING_XIDS
+from pinchpoint.alerting import ALERTS, RECORDINGS, TOPICS, Alert, Links, Severity, recording_rules_file, rules_file
+from pinchpoint.alerting.gpu_health_alerts import CRITICAL_XIDS, WARNING_XIDS
+from pinchpoint.alerting.probe_alerts import MISCONFIGURED, REFUSED_FOR_GOOD, TURNED_AWAY, UNANSWERED, UNREACHABLE
 from pinchpoint.diagnosis.card import SERIOUS_XIDS
+from pinchpoint.snapshot import ProbeOutcome, Reason
+from tests.alerting.docs_table import PAGE, with_table
+from tests.alerting.rule_cases import BY_NAME, FOLDER, RULES, TESTS, expectations_of, is_silence, promtool
 
-FOLDER = Path("alerts")
-RULES = FOLDER / "pinchpoint.rules.yml"
-TESTS = FOLDER / "pinchpoint.rules.test.yml"
-
-
-def promtool(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = ["/usr/bin/promtool", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+RECORDING_RULES = FOLDER / "pinchpoint.recording.rules.yml"
 
 
 def rules_in(text: str) -> dict[str, dict]:
-    (group,) = yaml.safe_load(text)["groups"]
-    return {rule["alert"]: rule for rule in group["rules"]}
+    return {rule["alert"]: rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]}
+
+
+def rule_of(alert: Alert, links: Links | None = None) -> dict:
+    return rules_in(rules_file({"g": [alert]}, links))[alert.name]
 
 
 def test_the_committed_rules_are_the_generated_ones():
-    assert RULES.read_text() == rules_file(ALERTS)
+    assert RULES.read_text() == rules_file()
+    assert RECORDING_RULES.read_text() == recording_rules_file()
 
 
-def test_promtool_takes_the_rules():
-    done = promtool("check", "rules", RULES)
+@pytest.mark.parametrize("file", [RULES, RECORDING_RULES], ids=lambda file: file.name)
+def test_promtool_takes_the_rules(file):
+    done = promtool("check", "rules", "--lint=all", "--lint-fatal", file)
     assert done.returncode == 0, done.stderr + done.stdout
 
 
-def test_the_alerts_fire_when_they_should_and_not_when_they_should_not():
-    done = promtool("test", "rules", TESTS)
+@pytest.mark.parametrize("file", TESTS, ids=lambda file: file.name)
+def test_the_alerts_fire_when_they_should_and_not_when_they_should_not(file):
+    done = promtool("test", "rules", file)
     assert done.returncode == 0, done.stderr + done.stdout
 
 
-BY_NAME = {alert.name: alert for alert in ALERTS}
-WRONG_EXPRESSIONS = [
-    ("PinchpointKVCacheHigh", "> 0.90", ">= 0.90"),
-    ("PinchpointKVCacheHigh", "> 0.90", "> 0.96"),
-    ("PinchpointEngineDown", "== 0", "== 1"),
-    ("PinchpointGPULost", "== 0", "== 1"),
-    ("PinchpointGPUsMissing", "<", "<="),
-    ("PinchpointGPUHardwareSlowdown", "hw_thermal_slowdown|", "hw_thermal_slowdown|sw_power_cap|"),
-    ("PinchpointGPUHardwareSlowdown", "|hw_power_brake", ""),
-    ("PinchpointXid", "79|", ""),
-    ("PinchpointXid", "48|", "48|31|"),
-    ("PinchpointXid", "< 1800", "< 180000"),
-    ("PinchpointXid", "< 1800", "< 60"),
-    ("PinchpointXid", "max without (source) ", ""),
-    ("PinchpointXidMemory", "92|94", "92"),
-    ("PinchpointXidMemory", "92|94", "92|94|79"),
-    ("PinchpointGPUMemoryErrors", '"uncorrectable"', '"correctable"'),
-    ("PinchpointGPUMemoryErrors", "> 0", "> 1"),
-    ("PinchpointGPURowRemapFailure", "failure", "failure|pending"),
-    ("PinchpointGPURowRemapFailure", "failure", "pending"),
-    ("PinchpointGPUMemoryRepairPending", "\nor", "\nand"),
-    ("PinchpointGPURecoveryNeeded", "none|", ""),
-    ("PinchpointGPURecoveryNeeded", "|drain_.*", ""),
-    ("PinchpointGPUDrainAdvised", "drain_.*", ".*"),
-    ("PinchpointGPUPCIeDegraded", "<", "<="),
-    ("PinchpointGPUPCIeDegraded", "unified", "framebuffer"),
-    ("PinchpointGPUPaused", "== 1", "== 0"),
-    ("PinchpointProbeFailing", "> 0.5", ">= 0.4"),
-    ("PinchpointProbeFailing", "[10m]) >= 3", "[10m]) >= 1"),
-    ("PinchpointProbeFailing", "failures) >= 3", "failures) >= 2"),
-    ("PinchpointProbeFailing", "failures) >= 3", "failures) >= 4"),
-    ("PinchpointProbeFailing", "sum without (reason)", "sum without (placement)"),
-    ("PinchpointProbeFailing", "max without (reason)", "max without (placement)"),
-    ("PinchpointProbeFailing", "auth|quota", "auth"),
-    ("PinchpointProbeFailing", "auth|quota", ".*"),
-    ("PinchpointBottleneckPersistent", "> 1440", "> 600"),
-    ("PinchpointBottleneckPersistent", "unknown|no_data|idle|healthy", "unknown|no_data|idle"),
-    ("PinchpointConfigReloadFailed", "== 0", "== 1"),
-    ("PinchpointTargetAbsent", " unless on ()", " or on ()"),
-    ("PinchpointTargetAbsent", 'up{job=~".*pinchpoint.*"} == 0\n', 'up{job=~".*nothing.*"} == 0\n'),
-    ("PinchpointTargetAbsent", "absent(pinchpoint_build_info)", "absent(up)"),
-]
-WRONG = [
-    *[
-        replace(BY_NAME[name], expr=BY_NAME[name].expr.replace(right, wrong))
-        for name, right, wrong in WRONG_EXPRESSIONS
-    ],
-    *[replace(a, for_seconds=factor * a.for_seconds) for a in ALERTS if a.for_seconds for factor in (0, 4)],
-    *[replace(alert, keep_firing_for_seconds=0) for alert in ALERTS if alert.keep_firing_for_seconds],
-    *[replace(alert, severity=Severity.WARNING) for alert in ALERTS if alert.severity is Severity.CRITICAL],
-]
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: f"{wrong.name}-{wrong.expr}-{wrong.for_seconds}")
-def test_a_wrong_rule_does_not_pass_its_cases(tmp_path, wrong):
-    assert wrong != BY_NAME[wrong.name]
-    cases = yaml.safe_load(TESTS.read_text())
-    cases["tests"] = [case for case in cases["tests"] if wrong.name in str(case)]
-    (tmp_path / TESTS.name).write_text(yaml.safe_dump(cases))
-    (tmp_path / RULES.name).write_text(rules_file([wrong]))
-    assert promtool("check", "rules", tmp_path / RULES.name).returncode == 0
-    done = promtool("test", "rules", tmp_path / TESTS.name)
-    assert done.returncode == 1
-    assert "FAILED" in done.stdout + done.stderr
-
-
-def test_amtool_takes_the_example_and_it_routes_by_severity():
-    example = FOLDER / "alertmanager.example.yml"
-    check = subprocess.run(["/usr/bin/amtool", "check-config", example], capture_output=True, text=True, check=False)
-    assert check.returncode == 0, check.stderr
-    for labels, receiver in {
-        ("severity=critical", "alertname=PinchpointKVCacheHigh"): "pager",
-        ("severity=warning", "alertname=PinchpointProbeFailing"): "tickets",
-        ("severity=info", "alertname=PinchpointBottleneckPersistent"): "chat",
-        ("severity=none", "alertname=PinchpointWatchdog"): "heartbeat",
-    }.items():
-        command = ["/usr/bin/amtool", "config", "routes", "test", f"--config.file={example}", *labels]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.stdout.strip() == receiver
-
-
-def test_every_inhibition_says_what_must_be_equal():
-    rules = yaml.safe_load((FOLDER / "alertmanager.example.yml").read_text())["inhibit_rules"]
-    assert rules
-    assert all({"job", "instance"} <= set(rule["equal"]) for rule in rules)
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not(alert):
+    silent = {is_silence(one) for one in expectations_of(alert.name)}
+    assert silent == ({False} if alert.severity is Severity.NONE else {True, False})
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
 def test_an_alert_tells_a_tired_person_what_is_wrong_and_what_to_do(alert):
-    rule = rules_in(rules_file([alert]))[alert.name]
+    rule = rule_of(alert)
     assert set(rule["labels"]) == {"severity"}
     assert rule["annotations"].keys() == {"summary", "description", "runbook_url", "dashboard_url"}
     assert "{{" not in rule["annotations"]["summary"]
     assert rule["annotations"]["summary"].endswith(".")
     assert len(rule["annotations"]["description"]) > 80
+    assert re.fullmatch(r"[A-Z0-9][^|\n{}]+\.", alert.why)
+
+
+def test_the_documentation_has_every_alert_with_the_reason_of_its_threshold():
+    text = PAGE.read_text()
+    assert text == with_table(text)
+    assert all(f"[{alert.name}](../alerts/runbooks/{alert.runbook})" in text for alert in ALERTS)
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_a_dashboard_link_says_which_job_and_instance_are_meant(alert):
+    """That the dashboard has what else it says is the dashboards' test."""
+    whole_site = alert.needs_outside_view or alert.severity is Severity.NONE
+    assert whole_site or {"job", "instance"} <= set(alert.panel_variables)
+
+
+def test_names_are_unique_and_an_alert_is_in_one_topic():
+    assert len(BY_NAME) == len(ALERTS) == sum(len(alerts) for alerts in TOPICS.values())
 
 
 def test_an_xid_pages_or_warns_and_is_no_less_to_the_diagnosis():
     assert not set(CRITICAL_XIDS) & set(WARNING_XIDS)
     assert set(CRITICAL_XIDS) < set(SERIOUS_XIDS)
+
+
+def test_a_reason_of_a_failing_probe_has_one_remedy_at_most():
+    groups = [group.split("|") for group in (MISCONFIGURED, REFUSED_FOR_GOOD, UNREACHABLE, TURNED_AWAY, UNANSWERED)]
+    reasons = [reason for group in groups for reason in group]
+    assert len(reasons) == len(set(reasons))
+    alone = {"ok", "not_streamed", "invalid_response", "empty_output", "internal"}  # PinchpointProbeFailing is enough
+    assert set(reasons) | alone == set(ProbeOutcome)
+
+
+def test_an_engine_without_statistics_is_told_by_reasons_that_exist():
+    reasons = re.search(r'reason=~"([^"]+)"', BY_NAME["PinchpointEngineStatsMissing"].expr).group(1).split("|")
+    assert set(reasons) <= set(Reason)
 
 
 def test_the_page_for_a_full_kv_cache_is_as_it_was_promised():
@@ -150,40 +100,10 @@ def test_the_page_for_a_full_kv_cache_is_as_it_was_promised():
     assert (rule["for"], rule["labels"]) == ("5m", {"severity": "critical"})
 
 
-PROBES = 'job="j", instance="a", target="hosted 1", placement="hosted"'
-FAILING = {
-    "lately by auth. That is this target's own key, account, model or URL: mend the configuration.": {
-        f'pinchpoint_probe_consecutive_failures{{{PROBES}, reason="auth"}}': "1x20"
-    },
-    "lately by stalled. Users see the same: look at the engine's log": {
-        f'pinchpoint_probe_consecutive_failures{{{PROBES}, reason="stalled"}}': "3x20"
-    },
-    "lately by overloaded. There is too much load, from us or from others:": {  # the last one went well
-        f"pinchpoint_probe_requests_total{{{PROBES}}}": "0+10x20",
-        f'pinchpoint_probe_failures_total{{{PROBES}, reason="reset"}}': "0+1x20",
-        f'pinchpoint_probe_failures_total{{{PROBES}, reason="overloaded"}}': "0+8x20",
-    },
-}
-
-
-@pytest.mark.parametrize(("words", "series"), FAILING.items())
-def test_the_text_of_failing_probes_names_the_reason_and_what_to_do(tmp_path, words, series):
-    case = {
-        "interval": "1m",
-        "input_series": [{"series": name, "values": values} for name, values in series.items()],
-        # None is expected, so that promtool prints the one that there is.
-        "alert_rule_test": [{"alertname": "PinchpointProbeFailing", "eval_time": "15m", "exp_alerts": []}],
-    }
-    (tmp_path / RULES.name).write_text(rules_file([BY_NAME["PinchpointProbeFailing"]]))
-    (tmp_path / "case.yml").write_text(yaml.safe_dump({"rule_files": [RULES.name], "tests": [case]}))
-    done = promtool("test", "rules", tmp_path / "case.yml")
-    assert f"Probes of hosted 1 (hosted) keep failing, {words}" in (done.stdout + done.stderr).replace('\\"', '"')
-
-
 def test_text_of_any_kind_survives_the_file():
     nasty = 'a: "b" \\ {{ $value }} # é\tπ'
     alert = Alert(name="A", expr='x{a="b"} > 1\n  and y', severity=Severity.INFO, summary=nasty, description=nasty)
-    rule = rules_in(rules_file([alert]))["A"]
+    rule = rule_of(alert)
     assert rule["annotations"]["summary"] == rule["annotations"]["description"] == nasty
     assert rule["expr"] == alert.expr
     assert not {"for", "keep_firing_for"} & rule.keys()
@@ -192,16 +112,54 @@ def test_text_of_any_kind_survives_the_file():
 @pytest.mark.parametrize(("seconds", "text"), [(60, "1m"), (90, "90s"), (3600, "60m")])
 def test_durations_are_in_prometheus_units(seconds, text):
     alert = Alert(name="A", expr="x", severity=Severity.INFO, summary="s", description="d", for_seconds=seconds)
-    assert rules_in(rules_file([alert]))["A"]["for"] == text
+    assert rule_of(alert)["for"] == text
 
 
 def test_links_lead_to_the_site_s_own_grafana_and_its_own_runbooks():
-    text = rules_file(ALERTS, "https://grafana.mysite.net/", "https://wiki.mysite.net/runbooks/")
-    links = rules_in(text)["PinchpointKVCacheHigh"]["annotations"]
-    assert links["dashboard_url"].startswith(
-        "https://grafana.mysite.net/d/pinchpoint-overview?var-instance={{ $labels.instance }}"
-    )
-    assert links["runbook_url"] == "https://wiki.mysite.net/runbooks/PinchpointKVCacheHigh.md"
+    links = Links(grafana_url="https://grafana.mysite.net/", runbook_url="https://wiki.mysite.net/runbooks/")
+    told = rule_of(BY_NAME["PinchpointKVCacheHigh"], links)["annotations"]
+    assert told["dashboard_url"].startswith("https://grafana.mysite.net/d/pinchpoint-engine?var-job={{ $labels.job }}&")
+    assert told["runbook_url"] == "https://wiki.mysite.net/runbooks/PinchpointKVCacheHigh.md"
+
+
+def test_recordings_are_named_level_metric_operation():
+    assert all(re.fullmatch(r"(engine|gpu|target):pinchpoint_[a-z0-9_]+:[a-z0-9_]+", r.record) for r in RECORDINGS)
+    assert len({recording.record for recording in RECORDINGS}) == len(RECORDINGS)
+
+
+def test_what_is_recorded_is_what_was_so(tmp_path):
+    """A share, a peak, a quantile, and none where nothing was observed."""
+    labels = 'job="j", instance="a", engine="chat", replica="{}", model="m"'
+    bucket = 'pinchpoint_engine_ttft_seconds_bucket{{{}, le="{}"}}'
+    given = {
+        f"pinchpoint_engine_kv_cache_usage_ratio{{{labels.format(0)}}}": "0.2x70 0.8 0.2x3",
+        f"pinchpoint_engine_kv_cache_usage_ratio{{{labels.format(1)}}}": "0.4x80",
+        'pinchpoint_bottleneck_class_seconds_total{job="j", instance="a", engine="chat", class="compute"}': "0+15x80",
+        bucket.format(labels.format(0), "1"): "0+9x80",
+        bucket.format(labels.format(0), "2"): "0+10x80",
+        bucket.format(labels.format(0), "+Inf"): "0+10x80",
+        f"pinchpoint_engine_ttft_seconds_count{{{labels.format(0)}}}": "0+10x80",
+        bucket.format(labels.format(0).replace("chat", "idle"), "+Inf"): "7x80",
+        f"pinchpoint_engine_ttft_seconds_count{{{labels.format(0).replace('chat', 'idle')}}}": "7x80",
+    }
+    engine = 'job="j", instance="a", engine="chat"'
+    expected = {
+        f"engine:pinchpoint_engine_kv_cache_usage_ratio:max5m{{{engine}}}": 0.8,
+        f"engine:pinchpoint_engine_kv_cache_usage_ratio:p95_1h{{{engine}}}": 0.4,
+        f'engine:pinchpoint_bottleneck_class:share1h{{{engine}, class="compute"}}': 0.25,
+        f"engine:pinchpoint_engine_ttft_seconds:p95_5m{{{engine}}}": 1.5,
+    }
+    tests = [
+        {"expr": series.split("{")[0], "eval_time": "72m", "exp_samples": [{"labels": series, "value": value}]}
+        for series, value in expected.items()
+    ]
+    case = {"interval": "1m", "promql_expr_test": tests}
+    case["input_series"] = [{"series": name, "values": values} for name, values in given.items()]
+    (tmp_path / RECORDING_RULES.name).write_text(RECORDING_RULES.read_text())
+    text = yaml.safe_dump({"rule_files": [RECORDING_RULES.name], "evaluation_interval": "1m", "tests": [case]})
+    (tmp_path / "case.yml").write_text(text)
+    done = promtool("test", "rules", tmp_path / "case.yml")
+    assert done.returncode == 0, done.stderr + done.stdout
 
 
 def test_a_full_cache_that_nobody_waits_for_is_told_apart_from_one_that_is_the_bottleneck(tmp_path):
@@ -232,12 +190,12 @@ def test_a_full_cache_that_nobody_waits_for_is_told_apart_from_one_that_is_the_b
 def test_the_prometheus_configuration_of_the_readme_is_one_and_its_job_is_the_one_that_the_alerts_know(tmp_path):
     block = re.search(r"```yaml\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL).group(1)
     (tmp_path / "rules").mkdir()
-    (tmp_path / "rules" / RULES.name).write_text(RULES.read_text())
+    for file in (RULES, RECORDING_RULES):
+        (tmp_path / "rules" / file.name).write_text(file.read_text())
     (tmp_path / "prometheus.yml").write_text(textwrap.dedent(block))
     done = promtool("check", "config", tmp_path / "prometheus.yml")
     assert done.returncode == 0, done.stderr
-    assert "1 rule files found" in done.stdout
+    assert "2 rule files found" in done.stdout
     (job,) = yaml.safe_load(textwrap.dedent(block))["scrape_configs"]
-    assert re.fullmatch(
-        re.search(r'up\{job=~"(.+?)"\}', BY_NAME["PinchpointTargetAbsent"].expr).group(1), job["job_name"]
-    )
+    known = re.search(r'up\{job=~"(.+?)"\}', BY_NAME["PinchpointTargetAbsent"].expr).group(1)
+    assert re.fullmatch(known, job["job_name"])

@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
-from pinchpoint.alerting import ALERTS
+from pinchpoint.alerting import ALERTS, runbook_skeleton
 from pinchpoint.cli import app
 from pinchpoint.diagnosis.rules import AT_ONCE, OVER_TIME
 from pinchpoint.diagnosis.upkeep import RECOVERY
 from pinchpoint.diagnosis.verdict import Bottleneck
-from pinchpoint.snapshot import GpuState, ProbeOutcome, Reason, ThrottleReason
+from pinchpoint.snapshot import GpuState, ProbeOutcome, ProbeSkip, Reason, ThrottleReason
 from pinchpoint.sources.probe.remedy import REMEDY
 
 ALERTING = Path("alerts")
 RUNBOOKS = sorted((ALERTING / "runbooks").glob("*.md"))
-CODES = {*Reason, *GpuState, *ProbeOutcome, *ThrottleReason, *Bottleneck, *RECOVERY}
+CODES = {*Reason, *GpuState, *ProbeOutcome, *ProbeSkip, *ThrottleReason, *Bottleneck, *RECOVERY}
 COMMANDS = typer.main.get_command(app).commands
 every_runbook = pytest.mark.parametrize("page", RUNBOOKS, ids=lambda page: page.stem)
 
@@ -31,11 +32,14 @@ def commands() -> list[str]:
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
-def test_an_alert_has_a_runbook_of_the_four_parts(alert):
+def test_an_alert_has_a_runbook_that_says_what_it_means_how_to_see_what_to_do_and_what_not(alert):
     text = (ALERTING / "runbooks" / alert.runbook).read_text()
     assert text.startswith(f"# {alert.name}\n")
-    parts = ("**Meaning.**", "**Impact.**", "## Check", "## Mend")
-    assert [part for part in parts if part in text] == sorted(parts, key=text.index)
+    parts = ("**Meaning.**", "**Impact.**", "## Check", "## Mend", "## Don't")
+    assert [text.count(part) for part in parts] == [1] * len(parts)
+    assert sorted(parts, key=text.index) == list(parts)
+    assert re.search(r"```promql\n", text)
+    assert "TODO" not in text
 
 
 def test_there_is_no_runbook_without_an_alert():
@@ -76,3 +80,22 @@ def test_a_command_that_somebody_is_told_to_type_is_one_that_the_program_takes(c
     COMMANDS[name].make_context(name, arguments)  # parses and refuses, runs nothing
     if name == "probe":  # a target's name means nothing without the configuration that has it
         assert "://" in command or "--config.file" in command
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_a_new_alert_s_runbook_begins_with_the_parts_that_it_needs(alert):
+    text = runbook_skeleton(alert)
+    assert text.startswith(f"# {alert.name}\n")
+    parts = ("**Meaning.**", "**Impact.**", "## Check", "## Mend", "## Don't")
+    assert sorted(parts, key=text.index) == list(parts)
+    assert alert.expr.splitlines()[0] in text
+
+
+def test_runbooks_that_are_missing_are_begun_and_those_that_are_there_stay(tmp_path):
+    kept = tmp_path / "runbooks" / ALERTS[0].runbook
+    kept.parent.mkdir()
+    kept.write_text("mine")
+    result = CliRunner().invoke(app, ["rules", str(tmp_path), "--runbook-skeletons"])
+    assert result.exit_code == 0
+    assert kept.read_text() == "mine"
+    assert {page.name for page in kept.parent.iterdir()} == {alert.runbook for alert in ALERTS}

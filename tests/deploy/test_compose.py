@@ -78,13 +78,14 @@ def test_grafana_finds_its_datasource_and_its_dashboards(services: dict[str, Any
 
 def test_prometheus_accepts_its_configuration_with_the_alerts(tmp_path: Path) -> None:
     (tmp_path / "alerts").mkdir()  # as the mounts lay it out
-    (tmp_path / "alerts" / "pinchpoint.rules.yml").write_bytes((ROOT / "alerts" / "pinchpoint.rules.yml").read_bytes())
+    for name in ("pinchpoint.rules.yml", "pinchpoint.recording.rules.yml"):
+        (tmp_path / "alerts" / name).write_bytes((ROOT / "alerts" / name).read_bytes())
     (tmp_path / "prometheus.yml").write_bytes((COMPOSE / "prometheus.yml").read_bytes())
     checked = subprocess.run(
         ["promtool", "check", "config", tmp_path / "prometheus.yml"], capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stderr
-    assert "1 rule files found" in checked.stdout
+    assert "2 rule files found" in checked.stdout
 
 
 def test_prometheus_scrapes_pinchpoint_and_reports_to_alertmanager_where_compose_has_them(

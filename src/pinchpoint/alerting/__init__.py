@@ -1,11 +1,31 @@
 """DECIDE, pure: which conditions a human is told of, and how urgently.
 
-``catalogue`` holds the alerts; ``rules_file`` writes them as Prometheus rules. Is not: a sender, nor a second rule
-engine: Prometheus evaluates the rules and Alertmanager delivers.
+``catalogue`` holds the alerts, ``recording`` the recording rules; ``rules_file`` writes both for Prometheus,
+``documents`` for people.
 """
 
-from pinchpoint.alerting.alert import DASHBOARD, RUNBOOKS, Alert, Severity
-from pinchpoint.alerting.catalogue import ALERTS, KV_CACHE_HIGH_RATIO
-from pinchpoint.alerting.rules_file import rules_file
+from pinchpoint.alerting.alert import DASHBOARD, RUNBOOKS, Alert, Dashboard, Severity
+from pinchpoint.alerting.catalogue import ALERTS, TOPICS
+from pinchpoint.alerting.documents import alerts_table, runbook_skeleton
+from pinchpoint.alerting.kv_alerts import KV_CACHE_HIGH_RATIO
+from pinchpoint.alerting.recording import RECORDINGS, Recording
+from pinchpoint.alerting.rules_file import Links, prometheus_rule, recording_rules_file, rules_file
 
-__all__ = ["ALERTS", "DASHBOARD", "KV_CACHE_HIGH_RATIO", "RUNBOOKS", "Alert", "Severity", "rules_file"]
+__all__ = [
+    "ALERTS",
+    "DASHBOARD",
+    "KV_CACHE_HIGH_RATIO",
+    "RECORDINGS",
+    "RUNBOOKS",
+    "TOPICS",
+    "Alert",
+    "Dashboard",
+    "Links",
+    "Recording",
+    "Severity",
+    "alerts_table",
+    "prometheus_rule",
+    "recording_rules_file",
+    "rules_file",
+    "runbook_skeleton",
+]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-DASHBOARD = "pinchpoint-overview"  # the uid of the overview dashboard
+DASHBOARD = "pinchpoint-overview"  # the uid of the dashboard that the five replace
 RUNBOOKS = "https://github.com/pinchpoint/pinchpoint/blob/main/alerts/runbooks"
 
 
@@ -16,14 +16,25 @@ class Severity(StrEnum):
     NONE = "none"
 
 
+class Dashboard(StrEnum):
+    """The uid of the dashboard on which an alert's cause is looked for."""
+
+    FLEET = "pinchpoint-fleet"
+    ENGINE = "pinchpoint-engine"
+    GPU = "pinchpoint-gpu"
+    CAPACITY = "pinchpoint-capacity"
+    SELF = "pinchpoint-self"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
     """One Prometheus alert.
 
     ``expr`` is PromQL over names of the metric table. ``for_seconds``: how long it must hold before the alert fires;
     ``keep_firing_for_seconds``: how long it must be over before the alert ends. ``summary`` is one static sentence;
-    ``description`` is a template with the value and the remedy. ``panel_variables`` are labels that the dashboard link
-    carries over. The value is never a label: it would make a new alert at each evaluation.
+    ``description`` is a template with the value and the remedy; ``why`` are the reasons of threshold and times, for the
+    documentation. ``panel_variables`` are labels that the dashboard link carries over. The value is never a label: it
+    would make a new alert at each evaluation.
     """
 
     name: str
@@ -31,8 +42,10 @@ class Alert:
     severity: Severity
     summary: str
     description: str
+    why: str = ""
     for_seconds: int = 0
     keep_firing_for_seconds: int = 0
+    dashboard_uid: Dashboard = Dashboard.FLEET
     panel_variables: tuple[str, ...] = ()
     needs_outside_view: bool = False  # only somebody else can see it: pinchpoint does not evaluate it itself
 
@@ -45,4 +58,4 @@ class Alert:
     def dashboard(self) -> str:
         """The dashboard's path on a Grafana, opened at what the alert is about."""
         query = "&".join(f"var-{label}={{{{ $labels.{label} }}}}" for label in self.panel_variables)
-        return f"/d/{DASHBOARD}" + (f"?{query}" if query else "")
+        return f"/d/{self.dashboard_uid}" + (f"?{query}" if query else "")

@@ -1,109 +1,105 @@
-"""The alerts of a GPU's health. They look at what is so now: an increase misses a count that begins with its event."""
+"""The alerts of GPUs that are there or not, are held back, or are linked worse than they could be."""
 
-from pinchpoint.alerting.alert import Alert, Severity
+from pinchpoint.alerting.alert import Alert, Dashboard, Severity
 
-# NVIDIA's Xid catalogue. 48 double-bit ECC, 62 microcontroller halt, 64 row remapper failure, 74 NVLink, 79 fallen off
-# the bus, 95 uncontained memory error, 119 and 120 GSP. Errors of programs (13, 31, 43, 45) are nobody's page.
-CRITICAL_XIDS = ("48", "62", "64", "74", "79", "95", "119", "120")
-WARNING_XIDS = ("92", "94")  # many corrected errors; a contained memory error
-XID_NEWS_SECONDS = 1800  # the counter never falls: an Xid is news for as long, and its consequences have own alerts
-
-
-def _recent(xids: tuple[str, ...]) -> str:
-    last = f'pinchpoint_gpu_xid_last_timestamp_seconds{{xid=~"{"|".join(xids)}"}}'
-    return f"time() - max without (source) ({last}) < {XID_NEWS_SECONDS}"
+_GPU = ("job", "instance", "gpu")
+_CARD = "GPU {{ $labels.gpu }} ({{ $labels.uuid }}) on {{ $labels.instance }}"
+_LINKS_UP = "sum by (job, instance, gpu, uuid) (pinchpoint_gpu_nvlink_up)"
+_SLOWED = "More than a fifth of five minutes, as the driver's own clock counts it: the flag flickers between scrapes."
 
 
-GPU_HEALTH_ALERTS: tuple[Alert, ...] = (
+def _held_back(reason: str) -> str:
+    return f'rate(pinchpoint_gpu_throttle_seconds_total{{reason="{reason}"}}[5m]) > 0.2'
+
+
+GPU_ALERTS: tuple[Alert, ...] = (
     Alert(
-        name="PinchpointXid",
-        expr=_recent(CRITICAL_XIDS),
-        severity=Severity.CRITICAL,
-        summary="A GPU had an error that it does not recover from by itself.",
-        description=(
-            "GPU {{ $labels.gpu }} ({{ $labels.uuid }}) on {{ $labels.instance }} had Xid {{ $labels.xid }} "
-            "{{ $value | humanizeDuration }} ago. Take its engine out of rotation, read the kernel log around it, then "
-            "reset the GPU or drain the node; the runbook says which by the code."
-        ),
-        panel_variables=("instance",),
-    ),
-    Alert(
-        name="PinchpointXidMemory",
-        expr=_recent(WARNING_XIDS),
-        severity=Severity.WARNING,
-        summary="A GPU had a memory error that cost at most the program it hit.",
-        description=(
-            "GPU {{ $labels.gpu }} ({{ $labels.uuid }}) on {{ $labels.instance }} had Xid {{ $labels.xid }} "
-            "{{ $value | humanizeDuration }} ago. See that its engine was started again, and reset the GPU at the next "
-            "occasion so that the memory is repaired; replace it when this returns."
-        ),
-        panel_variables=("instance",),
-    ),
-    Alert(
-        name="PinchpointGPUMemoryErrors",
-        expr='pinchpoint_gpu_ecc_errors_total{severity="uncorrectable"} > 0',
-        severity=Severity.WARNING,
-        summary="A GPU's memory has errors that ECC can't correct.",
-        description=(
-            "GPU {{ $labels.gpu }} ({{ $labels.uuid }}) on {{ $labels.instance }} has had {{ $value }} uncorrectable "
-            "memory errors since its driver was loaded. Whatever ran on it then may have crashed. Reset the GPU at the "
-            "next occasion, so that the rows are remapped; replace it when this returns."
-        ),
-        panel_variables=("instance",),
-    ),
-    Alert(
-        name="PinchpointGPURowRemapFailure",
-        expr='pinchpoint_gpu_remapped_rows{kind="failure"} > 0',
-        severity=Severity.CRITICAL,
-        summary="A GPU has bad memory and no spare rows left to replace it.",
-        description=(
-            "GPU {{ $labels.gpu }} ({{ $labels.uuid }}) on {{ $labels.instance }} could not remap a bad row of memory: "
-            "the next error there kills what runs on it. Move its engine to another GPU now and have the card "
-            "replaced; a reset does not help."
-        ),
-        panel_variables=("instance",),
-    ),
-    Alert(
-        name="PinchpointGPUMemoryRepairPending",
-        expr=('pinchpoint_gpu_remapped_rows{kind="pending"} > 0\nor pinchpoint_gpu_retired_pages{cause="pending"} > 0'),
-        severity=Severity.WARNING,
-        summary="A GPU's bad memory is replaced at its next reset.",
-        description=(
-            "GPU {{ $labels.gpu }} ({{ $labels.uuid }}) on {{ $labels.instance }} has found bad memory and waits for a "
-            "reset to replace it. Until then the error may return. Stop what uses the GPU at the next occasion, let "
-            "pinchpoint go of it (pinchpoint gpu pause), then nvidia-smi --gpu-reset."
-        ),
-        panel_variables=("instance",),
-    ),
-    Alert(
-        name="PinchpointGPURecoveryNeeded",
-        expr='pinchpoint_gpu_recovery_action{action!~"none|drain_.*"} == 1',
+        name="PinchpointGPULost",
+        expr="pinchpoint_gpu_up == 0",
         for_seconds=60,
         severity=Severity.CRITICAL,
-        summary="The driver says that a GPU must be recovered before it can be used.",
+        summary="A GPU does not answer.",
         description=(
-            "The driver asks for {{ $labels.action }} of GPU {{ $labels.gpu }} ({{ $labels.uuid }}) on "
-            "{{ $labels.instance }}, for a minute by now. The GPU may still look healthy. Take its engine out of "
-            "rotation, then do what the driver asks for."
+            f"{_CARD} has not answered for a minute. pinchpoint_gpu_state tells whether it is lost, hung or needs a "
+            "reset. Take its engine out of service, read the kernel log for Xid lines, then reset the GPU or drain "
+            "the node."
         ),
-        panel_variables=("instance",),
+        why="A minute is many readings. A GPU that answers no more seldom comes back by itself.",
+        dashboard_uid=Dashboard.GPU,
+        panel_variables=_GPU,
     ),
     Alert(
-        name="PinchpointGPUDrainAdvised",
-        expr='pinchpoint_gpu_recovery_action{action=~"drain_.*"} == 1',
-        for_seconds=60,
-        severity=Severity.WARNING,
-        summary="The driver says that a GPU should be drained and then recovered.",
-        description=(
-            "The driver asks for {{ $labels.action }} of GPU {{ $labels.gpu }} ({{ $labels.uuid }}) on "
-            "{{ $labels.instance }}, for a minute by now. What runs goes on, with less capacity: let its work end, put "
-            "no new work on it, then reset it."
+        name="PinchpointEngineGPULost",
+        # An engine that died with its GPU says no more which were its own: for a quarter of an hour it is remembered.
+        expr=(
+            "max by (job, instance, engine, gpu) (last_over_time(pinchpoint_engine_gpu_info[15m]))\n"
+            "and on (job, instance, gpu) pinchpoint_gpu_up == 0"
         ),
-        panel_variables=("instance",),
+        for_seconds=60,
+        keep_firing_for_seconds=1800,
+        severity=Severity.INFO,
+        summary="An engine has lost one of its GPUs.",
+        description=(
+            "GPU {{ $labels.gpu }} of engine {{ $labels.engine }} does not answer: whatever else is told of this "
+            "engine follows from that. PinchpointGPULost is the page; take the engine out of rotation first."
+        ),
+        why=(
+            "It names the engine that a lost GPU belongs to, so that Alertmanager can silence the engine's symptoms "
+            "and no other engine's. Kept for half an hour, for by then the engine has died too."
+        ),
+        dashboard_uid=Dashboard.ENGINE,
+        panel_variables=("job", "instance", "engine"),
+    ),
+    Alert(
+        name="PinchpointGPUsMissing",
+        # A lost GPU may vanish altogether, and then gpu_up says nothing.
+        expr="pinchpoint_gpus_visible < pinchpoint_gpus_expected",
+        for_seconds=120,
+        severity=Severity.CRITICAL,
+        summary="A node shows fewer GPUs than it should.",
+        description=(
+            "The driver on {{ $labels.instance }} shows only {{ $value }} GPUs, fewer than expected, for 2 minutes. "
+            "Compare nvidia-smi -L with the node's inventory; read the kernel log for Xid 79, then drain the node."
+        ),
+        why="A card that fell off the bus may be gone from every list. Two minutes, for a driver may be loading.",
+        dashboard_uid=Dashboard.GPU,
+        panel_variables=("job", "instance"),
+    ),
+    Alert(
+        name="PinchpointGPUThermalSlowdown",
+        expr=_held_back("hw_thermal_slowdown"),
+        for_seconds=300,
+        keep_firing_for_seconds=300,
+        severity=Severity.WARNING,
+        summary="A GPU is so hot that its hardware holds its clocks down.",
+        description=(
+            f"{_CARD} was slowed down by heat for {{{{ $value | humanizePercentage }}}} of the last 5 minutes. Mend "
+            "the cooling before you tune the engine: fans, air flow, inlet temperature, a neighbour that blows into "
+            "it. Until then give this card less to do."
+        ),
+        why=f"{_SLOWED} Clocks fall to a half and less, and with tensor parallelism the group waits for this card.",
+        dashboard_uid=Dashboard.GPU,
+        panel_variables=_GPU,
+    ),
+    Alert(
+        name="PinchpointGPUPowerBrake",
+        expr=_held_back("hw_power_brake"),
+        for_seconds=300,
+        keep_firing_for_seconds=300,
+        severity=Severity.WARNING,
+        summary="The server's power supply holds a GPU's clocks down.",
+        description=(
+            f"{_CARD} was slowed down by the power brake for {{{{ $value | humanizePercentage }}}} of the last 5 "
+            "minutes: the server, not the card, says that power is short. Look at the power supplies (one may have "
+            "failed), their cables and the rack's limit before you tune the engine."
+        ),
+        why=f"{_SLOWED} It is an emergency signal of the server, and everyday life nowhere.",
+        dashboard_uid=Dashboard.GPU,
+        panel_variables=_GPU,
     ),
     Alert(
         name="PinchpointGPUPCIeDegraded",
-        # The width, not the generation, which falls whenever a GPU idles. A unified-memory GPU has no slot to judge.
+        # A unified-memory GPU has no slot to judge.
         expr=(
             "pinchpoint_gpu_pcie_link_width < pinchpoint_gpu_pcie_link_width_max\n"
             'unless on (job, instance, uuid) pinchpoint_gpu_info{memory_model="unified"}'
@@ -112,11 +108,33 @@ GPU_HEALTH_ALERTS: tuple[Alert, ...] = (
         severity=Severity.WARNING,
         summary="A GPU's PCIe link has fewer lanes than card and slot can do.",
         description=(
-            "GPU {{ $labels.gpu }} ({{ $labels.uuid }}) on {{ $labels.instance }} has run on {{ $value }} PCIe lanes "
-            "for 10 minutes, fewer than it can. Loading weights and tensor parallelism without NVLink are slower by as "
-            "much. Reseat the card or its riser, and look for PCIe errors in the kernel log."
+            f"{_CARD} has run on {{{{ $value }}}} PCIe lanes for 10 minutes, fewer than it can. Loading weights and "
+            "tensor parallelism without NVLink are slower by as much. Reseat the card or its riser, and look for PCIe "
+            "errors in the kernel log."
         ),
-        panel_variables=("instance",),
+        why="The width, not the generation, which falls whenever a GPU idles. Ten minutes, for nothing gets worse.",
+        dashboard_uid=Dashboard.GPU,
+        panel_variables=_GPU,
+    ),
+    Alert(
+        name="PinchpointGPUNVLinkDegraded",
+        expr=(
+            f"{_LINKS_UP} > 0\nand {_LINKS_UP} < on (job, instance) group_left () max by (job, instance) ({_LINKS_UP})"
+        ),
+        for_seconds=600,
+        severity=Severity.WARNING,
+        summary="A GPU has fewer NVLinks up than its neighbours.",
+        description=(
+            f"{_CARD} has had {{{{ $value }}}} NVLinks up for 10 minutes, and another card of the node has more. "
+            "Tensor parallelism waits for the slowest pair. Look for Xid 74 in the kernel log, reset the GPUs of the "
+            "node together; when it returns, it is a cable, a bridge or a switch."
+        ),
+        why=(
+            "Measured by the neighbours, for a card does not say how many links it was sold with; one without any is "
+            "not bridged, and no fault."
+        ),
+        dashboard_uid=Dashboard.GPU,
+        panel_variables=_GPU,
     ),
     Alert(
         name="PinchpointGPUPaused",
@@ -128,6 +146,8 @@ GPU_HEALTH_ALERTS: tuple[Alert, ...] = (
             "For an hour no GPU of {{ $labels.instance }} has been watched: it was paused so that one could be reset. "
             "No page for a lost GPU would come. When the work is done: pinchpoint gpu resume."
         ),
-        panel_variables=("instance",),
+        why="An hour is longer than a reset, and shorter than a forgotten one should last.",
+        dashboard_uid=Dashboard.GPU,
+        panel_variables=("job", "instance"),
     ),
 )

@@ -103,7 +103,7 @@ quantile_over_time(0, limit[10m])
 quantile_over_time(1.5, limit[10m])
 quantile_over_time(scalar(single), limit[10m])
 sum without (reason) (increase(errors_total[10m])) / increase(requests_total[10m]) > 0.5 and requests_total >= 3
-(1 - rate(errors_total{reason="dns"}[5m]) / on (engine, replica, job) rate(requests_total[5m])) > 0.1
+(1 - rate(errors_total{reason="dns"}[5m]) / on (engine, replica, job) rate(requests_total[5m])) > 0.1037
 absent_over_time(gauge{engine="a", replica="0"}[1m])
 absent_over_time(nothing{a="b", c!="d", e=~"f", g="h", g="i"}[5m])
 """.strip().splitlines()  # fmt: skip

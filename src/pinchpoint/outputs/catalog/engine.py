@@ -31,6 +31,13 @@ def _up(scene: Scene) -> Iterable[Sample]:
     return (((name,), scene.snapshot.engine(name) is not None) for name in scene.snapshot.engine_names())
 
 
+def _unavailable(scene: Scene) -> Iterable[Sample]:
+    for absence in scene.snapshot.absences:
+        kind, _, name = absence.source.partition("/")
+        if kind == "engine":
+            yield (name, absence.reason), 1
+
+
 def _info(e: EngineReading) -> Iterable[Sample]:
     facts = (getattr(e.facts, name) for name in _FACTS)
     texts = ("" if fact is None else str(fact) for fact in facts)
@@ -60,17 +67,18 @@ def _inferred_slots(scene: Scene, engine: str) -> float | None:
     return settled.diagnosis.signals.get("inferred_max_num_seqs") if settled else None
 
 
-def _slo(e: EngineReading) -> Iterable[Sample]:
-    yield (e.engine, "ttft"), e.slo.ttft_seconds
-    yield (e.engine, "tpot"), e.slo.tpot_seconds
-
-
 ENGINE_METRICS = (
     gauge(
         "engine_up",
         ("engine",),
         _up,
         "Whether the engine's last scrape was good (1) or not (0); metric_unavailable says why not.",
+    ),
+    gauge(
+        "engine_unavailable",
+        ("engine", "reason"),
+        _unavailable,
+        "1 for an engine that can't be read, with the reason; absent while it can.",
     ),
     info(
         "engine_info",
@@ -118,10 +126,4 @@ ENGINE_METRICS = (
     plain("decode_seconds", "Time in decode, observed when a request finishes.", Kind.HISTOGRAM),
     plain("e2e_seconds", "Time from arrival to the last token, observed when a request finishes.", Kind.HISTOGRAM),
     plain("iteration_tokens", "Tokens of one engine step.", Kind.HISTOGRAM),
-    gauge(
-        "slo_threshold_seconds",
-        ("engine", "signal"),
-        Each(engines, _slo),
-        "What the service promised: the latest acceptable ttft, and time per output token (tpot).",
-    ),
 )
