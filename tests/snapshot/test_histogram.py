@@ -99,3 +99,21 @@ def test_everything_is_within_infinity() -> None:
 
 def test_of_nothing_there_is_no_share() -> None:
     assert counted(0, 0, 0).share_within(1.0) is None
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(0, 50)] * 3), min_size=1, max_size=8),
+    st.floats(-1.0, 5.0, allow_nan=False),
+)
+def test_what_is_within_never_shrinks_while_observations_come(steps: list[tuple[int, int, int]], value: float) -> None:
+    counts, within = [0, 0, 0], 0.0
+    for step in steps:
+        counts = [count + sum(step[: at + 1]) for at, count in enumerate(counts)]
+        now = counted(*counts).count_within(value)
+        assert now is not None
+        assert within <= now <= counts[-1]
+        within = now
+
+
+def test_without_buckets_nobody_knows_how_many_are_within() -> None:
+    assert Histogram((), (), 1.0, 2.0).count_within(1.0) is None

@@ -65,20 +65,26 @@ class Histogram:
         """Sum over count, clamped at 0; ``None`` without observations."""
         return max(0.0, self.sum / self.count) if self.count > 0 else None
 
-    def share_within(self, value: float) -> float | None:
-        """The share of observations at or below ``value``, interpolated within its bucket; the lowest begins at 0.
+    def count_within(self, value: float) -> float | None:
+        """The observations at or below ``value``, interpolated within its bucket; the lowest begins at 0.
 
-        What lies in the open bucket is above any finite ``value``. ``None`` when nothing was observed.
+        What lies in the open bucket is above any finite ``value``. From scrape to scrape it only grows, as the buckets
+        do. ``None`` without buckets.
         """
-        if self.count <= 0 or not self.counts or self.counts[-1] <= 0:
+        if not self.counts:
             return None
         lower = below = 0.0
         for upper, count in zip(self.bounds, self.counts, strict=True):
             if value < upper:
                 part = (value - lower) / (upper - lower) if upper != float("inf") and value > lower else 0.0
-                return (below + part * (count - below)) / self.counts[-1]
+                return below + part * (count - below)
             lower, below = upper, count
-        return 1.0
+        return self.counts[-1]
+
+    def share_within(self, value: float) -> float | None:
+        """The share of observations at or below ``value``, as ``count_within``; ``None`` when nothing was observed."""
+        within = self.count_within(value)
+        return None if within is None or self.count <= 0 or self.counts[-1] <= 0 else within / self.counts[-1]
 
     def quantile(self, q: float) -> Quantile | None:
         """The ``q`` quantile, interpolated within its bucket as PromQL's ``histogram_quantile`` does.

@@ -9,6 +9,7 @@ from pinchpoint.outputs.catalog.diagnosis import DIAGNOSIS_METRICS
 from pinchpoint.outputs.catalog.discovery import DISCOVERY_METRICS
 from pinchpoint.outputs.catalog.engine import ENGINE_METRICS
 from pinchpoint.outputs.catalog.engine_kv import ENGINE_KV_METRICS
+from pinchpoint.outputs.catalog.engine_slo import ENGINE_SLO_METRICS
 from pinchpoint.outputs.catalog.engine_work import ENGINE_WORK_METRICS
 from pinchpoint.outputs.catalog.gpu import GPU_METRICS
 from pinchpoint.outputs.catalog.gpu_health import GPU_HEALTH_METRICS
@@ -25,6 +26,7 @@ CATALOG: tuple[Metric, ...] = (
     *DISCOVERY_METRICS,
     *DIAGNOSIS_METRICS,
     *ENGINE_METRICS,
+    *ENGINE_SLO_METRICS,
     *ENGINE_WORK_METRICS,
     *ENGINE_KV_METRICS,
     *PROBE_METRICS,

@@ -60,11 +60,6 @@ def _inferred_slots(scene: Scene, engine: str) -> float | None:
     return settled.diagnosis.signals.get("inferred_max_num_seqs") if settled else None
 
 
-def _slo(e: EngineReading) -> Iterable[Sample]:
-    yield (e.engine, "ttft"), e.slo.ttft_seconds
-    yield (e.engine, "tpot"), e.slo.tpot_seconds
-
-
 ENGINE_METRICS = (
     gauge(
         "engine_up",
@@ -118,10 +113,4 @@ ENGINE_METRICS = (
     plain("decode_seconds", "Time in decode, observed when a request finishes.", Kind.HISTOGRAM),
     plain("e2e_seconds", "Time from arrival to the last token, observed when a request finishes.", Kind.HISTOGRAM),
     plain("iteration_tokens", "Tokens of one engine step.", Kind.HISTOGRAM),
-    gauge(
-        "slo_threshold_seconds",
-        ("engine", "signal"),
-        Each(engines, _slo),
-        "What the service promised: the latest acceptable ttft, and time per output token (tpot).",
-    ),
 )
