@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pinchpoint.alerting import ALERTS
 from pinchpoint.diagnosis.verdict import Bottleneck
 from pinchpoint.outputs.catalog import CATALOG, Kind
 from pinchpoint.outputs.dashboards import dashboard_files
@@ -35,6 +34,7 @@ LABELS = {
     **OTHERS,
 }
 CLASSES, STATES, SIGNALS = set(Bottleneck), set(GpuState), {"ttft", "tpot", "ttfc", "characters_per_second"}
+RULES = Path("alerts/pinchpoint.rules.yml")
 FIXED_WINDOWS = {"1h", "1d", "$__range"}  # capacity is judged by hours and days
 
 
@@ -128,8 +128,8 @@ def test_quantiles_keep_the_bucket_label_and_heatmaps_too(dashboard):
 def test_shares_end_at_one(dashboard):
     for panel in panels(dashboard):
         defaults = panel["fieldConfig"]["defaults"]
-        may_exceed = panel["title"].startswith("Power")  # for a moment, of its limit
-        if panel["type"] == "timeseries" and defaults["unit"] == "percentunit" and not may_exceed:
+        free = panel["title"].startswith(("Power", "Open files"))  # above its limit for a moment; a share that is tiny
+        if panel["type"] == "timeseries" and defaults["unit"] == "percentunit" and not free:
             assert (defaults["min"], defaults["max"]) == (0, 1), panel["title"]
 
 
@@ -186,11 +186,12 @@ def test_a_link_of_a_row_leads_to_a_dashboard_that_has_its_choices(dashboard):
 
 
 def test_a_pages_link_leads_to_a_dashboard_that_has_its_choices():
-    for alert in ALERTS:
-        uid, _, query = alert.dashboard.removeprefix("/d/").partition("?")
-        assert uid in DASHBOARDS, alert.name
+    links = re.findall(r'dashboard_url: "/d/([\w-]+)(\?[^"]*)?"', RULES.read_text())
+    assert links
+    for uid, query in links:
+        assert uid in DASHBOARDS
         there = {v["name"] for v in DASHBOARDS[uid]["templating"]["list"]}
-        assert set(re.findall(r"var-(\w+)=", query)) <= there, alert.name
+        assert set(re.findall(r"var-(\w+)=", query)) <= there, uid
 
 
 @every_dashboard

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Iterable, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Self
 
@@ -21,11 +22,14 @@ def write_openmetrics(file: Path, scrapes: Iterable[Scrape]) -> None:
 
 
 class BackfilledPrometheus(Prometheus):
-    """A Prometheus that scrapes nobody and remembers what is in ``past`` (OpenMetrics with times)."""
+    """A Prometheus that scrapes nobody and remembers what is in ``past`` (OpenMetrics with times).
 
-    def __init__(self, folder: Path, past: Path) -> None:
+    A series is gone ``lookback`` after its last sample: nothing is marked stale here.
+    """
+
+    def __init__(self, folder: Path, past: Path, lookback: str = "30s") -> None:
         super().__init__(folder, {})
-        self._past = past
+        self._past, self._lookback = past, lookback
 
     async def __aenter__(self) -> Self:
         blocks = self._past.with_suffix(".blocks")
@@ -42,7 +46,11 @@ class BackfilledPrometheus(Prometheus):
 
     def flags(self, listen: str) -> Sequence[str]:
         shutil.copytree(self._blocks, self.folder / "data", dirs_exist_ok=True)
-        return (*super().flags(listen), "--storage.tsdb.retention.time=100y", "--query.lookback-delta=30s")
+        return (
+            *super().flags(listen),
+            "--storage.tsdb.retention.time=100y",
+            f"--query.lookback-delta={self._lookback}",
+        )
 
 
 class BackfilledVictoria(VictoriaMetrics):
@@ -54,18 +62,22 @@ class BackfilledVictoria(VictoriaMetrics):
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
-        with self._past.open() as lines:
-            while batch := lines.readlines(_BATCH_BYTES):
-                await self._import("".join(map(_in_milliseconds, batch)))
-        await self.get("/internal/force_flush")
-        await self.get("/internal/resetRollupResultCache")
+        try:
+            with self._past.open() as lines:
+                while batch := lines.readlines(_BATCH_BYTES):
+                    await self._import("".join(map(_in_milliseconds, batch)))
+            await self.get("/internal/force_flush")
+            await self.get("/internal/resetRollupResultCache")
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     def flags(self, listen: str) -> Sequence[str]:
         return (*super().flags(listen), "-retentionPeriod=100y", "-search.maxStalenessInterval=30s")
 
     async def _import(self, body: str) -> None:
-        async with self._http.post(f"{self.url}/api/v1/import/prometheus", data=body.encode()) as answer:
+        async with self._http.post(f"{self.url}/api/v1/import/prometheus", data=BytesIO(body.encode())) as answer:
             assert answer.status == 204, await answer.text()
 
 

@@ -2,9 +2,9 @@
 
 from pinchpoint.alerting import KV_CACHE_HIGH_RATIO
 from pinchpoint.outputs.dashboards.frame import dashboard
-from pinchpoint.outputs.dashboards.looks import GREEN, ORANGE, RED
+from pinchpoint.outputs.dashboards.looks import CLASS_PARTS, GREEN, ORANGE, RED
 from pinchpoint.outputs.dashboards.panel import bars, empty_means, lines, query, shares, stacked, steps
-from pinchpoint.outputs.dashboards.queries import CLASS_LOOKS, ENGINE, FINE, kept, quantiles, rate, share
+from pinchpoint.outputs.dashboards.queries import ENGINE, FINE, kept, quantiles, rate, share
 from pinchpoint.outputs.dashboards.table import Column, joined
 from pinchpoint.outputs.dashboards.variables import ENGINE as ENGINE_CHOICE
 from pinchpoint.outputs.dashboards.variables import MODEL, number
@@ -13,6 +13,7 @@ _HOUR, _DAY, _ALL = "[1h]", "[1d]", "[$__range]"
 _WEEK_SECONDS = 7 * 86_400
 _KV = f"pinchpoint_engine_kv_cache_usage_ratio{{{ENGINE}}}"
 _KV_P95 = f"max by (engine) (quantile_over_time(0.95, {_KV}{_ALL}))"  # of the fullest replica
+_KV_SLOPE = f"max by (engine) (deriv({_KV}{_ALL}))"
 _IN_TROUBLE = f'{ENGINE}, class!~"{FINE}"'
 _SECONDS = "pinchpoint_bottleneck_class_seconds_total"
 _NO_ENGINE = "no engine configured or found"
@@ -25,20 +26,24 @@ def _time(by: str, matchers: str = ENGINE) -> str:
 
 
 def _per_million_tokens(window: str) -> str:
-    """GPU-hours for a million generated tokens, idle hours included, which cost the same."""
+    """GPU-hours for a million generated tokens, idle hours included, which cost the same.
+
+    Time and tokens are those of the same watched time, so that a day that has only begun is no cheap one.
+    """
     gpus = f"count by (engine) (count by (instance, engine, gpu) (pinchpoint_engine_gpu_info{{{ENGINE}}}))"
+    watched = rate(_SECONDS, window=window)
     tokens = rate("pinchpoint_engine_generation_tokens_total", window=window)
-    return f"{gpus} * 1e6 / 3600 / ({tokens} > 0)"
+    return f"{gpus} * {watched} * 1e6 / 3600 / ({tokens} > 0)"
 
 
 _TIME = (
     empty_means(_NO_ENGINE, bars(
         "Time in each class", "Share of all engines' time in the range, exactly: counted by the daemon at each tick.",
         query(f"{_time('class')} / on () group_left () sum({_time('class')}) > 0.0005", "{{class}}"),
-        unit="percentunit", most=1, words=CLASS_LOOKS)),
+        unit="percentunit", most=1, parts=CLASS_PARTS)),
     empty_means(_NO_ENGINE, shares(
         "Time in each class, over time", "The same, as it went.",
-        query(rate(_SECONDS, "class") + " > 0", "{{class}}"), words=CLASS_LOOKS, width=16)),
+        query(rate(_SECONDS, "class") + " > 0", "{{class}}"), parts=CLASS_PARTS, width=16, beside=True)),
     empty_means(_NO_ENGINE, lines(
         "Time in trouble", "Share of each hour in a class that asks for something.",
         query(share(rate(_SECONDS, matchers=_IN_TROUBLE, window=_HOUR), rate(_SECONDS, window=_HOUR)),
@@ -50,8 +55,9 @@ _TIME = (
 
 _ROOM = (
     empty_means(_NO_ENGINE, joined(
-        "Headroom", "Each engine over the whole range. The trend is a straight line through all of it, so a range of "
-        "whole weeks serves it best; 'days until' is empty where it does not rise.",
+        "Headroom", "Each engine over the whole range, its fullest replica. The trend is the slope of a straight line "
+        "through all of it, so whole weeks serve it best; 'days until full' (p95 at the paging threshold) is empty "
+        "where it does not rise.",
         (
             Column(name="In trouble", unit="percentunit", thresholds=steps(GREEN, (0.05, ORANGE), (0.25, RED)),
                    expr=f"{_time('engine', _IN_TROUBLE)} / ({_time('engine')} > 0)"),
@@ -60,11 +66,10 @@ _ROOM = (
                    expr=_KV_P95),
             Column(name="KV headroom", unit="percentunit",
                    expr=f"clamp_min({KV_CACHE_HIGH_RATIO} - {_KV_P95}, 0)"),
-            Column(name="KV in a week", unit="percentunit",
-                   expr=f"clamp_min(max by (engine) (predict_linear({_KV}{_ALL}, {_WEEK_SECONDS})), 0)"),
+            Column(name="KV p95 in a week", unit="percentunit",
+                   expr=f"clamp_min({_KV_P95} + {_WEEK_SECONDS} * {_KV_SLOPE}, 0)"),
             Column(name="Days until full", thresholds=steps(RED, (14, ORANGE), (60, GREEN)),
-                   expr=f"clamp_min(min by (engine) (({KV_CACHE_HIGH_RATIO} - avg_over_time({_KV}{_ALL})) / "
-                        f"(deriv({_KV}{_ALL}) > 0)) / 86400, 0) < 3650"),
+                   expr=f"clamp_min(({KV_CACHE_HIGH_RATIO} - {_KV_P95}) / ({_KV_SLOPE} > 0) / 86400, 0) < 3650"),
             Column(name="Batch p95", unit="percentunit",
                    expr=f"max by (engine) (quantile_over_time(0.95, pinchpoint_engine_requests_running{{{ENGINE}}}"
                         f"{_ALL})) / (max by (engine) (pinchpoint_engine_max_num_seqs{{{ENGINE}}}) > 0)"),
@@ -77,10 +82,10 @@ _ROOM = (
         query(f"max by (engine) (quantile_over_time(0.95, {_KV}{_HOUR}))", "{{engine}}"),
         unit="percentunit", most=1, limit=KV_CACHE_HIGH_RATIO)),
     empty_means(_NO_ENGINE, lines(
-        "KV cache: a week from then", "Where the trend of the day before leads in a week. A forecast from a day swings "
-        "with the day; a value that stays high for days is a warning.",
-        query(f"clamp_max(clamp_min(max by (engine) (predict_linear({_KV}{_DAY}, {_WEEK_SECONDS})), 0), 1)",
-              "{{engine}}"), unit="percentunit", most=1, limit=KV_CACHE_HIGH_RATIO)),
+        "KV cache: peak of the day before", "The fullest replica of each engine. When the peaks rise from week to "
+        "week, room is running out.",
+        query(f"max by (engine) (max_over_time({_KV}{_DAY}))", "{{engine}}"),
+        unit="percentunit", most=1, limit=KV_CACHE_HIGH_RATIO)),
     empty_means("the engines don't tell how many may run at once", lines(
         "Batch: mean of each hour", "Requests that run over those that may run at once.",
         query(f"max by (engine) (avg_over_time(pinchpoint_engine_requests_running{{{ENGINE}}}{_HOUR})) / "
@@ -105,12 +110,12 @@ _COST = (
         "which is chosen above (at 1 this is GPU-hours). Idle hours are in it.",
         query(f"$gpu_hour_usd * {_per_million_tokens(_DAY)}", "{{engine}}"), unit="currencyUSD", width=6)),
     empty_means("no GPU tells its energy", stacked(
-        "Energy", "kWh a day, mean of the day before, by node.",
-        query(f"{rate('pinchpoint_gpu_energy_joules_total', 'instance', '@', _DAY)} * 86400 / 3.6e6", "{{instance}}"),
+        "Energy", "kWh a day at the pace of each hour, by node.",
+        query(f"{rate('pinchpoint_gpu_energy_joules_total', 'instance', '@', _HOUR)} * 86400 / 3.6e6", "{{instance}}"),
         unit="suffix: kWh/d", width=6)),
     empty_means("no hosted target with a price is probed", lines(
-        "Spent on probes", "US dollars a day, mean of the day before.",
-        query(f"86400 * {rate('pinchpoint_probe_spend_usd_total', 'target', '@', _DAY)}", "{{target}}"),
+        "Spent on probes", "US dollars a day, at the pace of each hour.",
+        query(f"86400 * {rate('pinchpoint_probe_spend_usd_total', 'target', '@', _HOUR)}", "{{target}}"),
         unit="currencyUSD", width=6)),
     empty_means("no cap in US dollars is set", bars(
         "Probe budget left", "US dollars until the nearest cap, by UTC day and month.",

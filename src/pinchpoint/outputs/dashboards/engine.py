@@ -2,10 +2,9 @@
 
 from pinchpoint.alerting import KV_CACHE_HIGH_RATIO
 from pinchpoint.outputs.dashboards.frame import dashboard
-from pinchpoint.outputs.dashboards.looks import CLASSES, HELD_DOWN, HELP
+from pinchpoint.outputs.dashboards.looks import CLASS_PARTS, CLASSES, HELD_DOWN, HELP
 from pinchpoint.outputs.dashboards.panel import Json, empty_means, heatmap, lines, query, shares, stat, timeline
 from pinchpoint.outputs.dashboards.queries import (
-    CLASS_LOOKS,
     ENGINE,
     mean,
     of_its_gpus,
@@ -41,20 +40,21 @@ _VERDICT = (
     timeline("Bottleneck over time", "The class that holds. One that is shorter than a pixel does not show: see the "
              "shares below.", query(f"max by (engine) (pinchpoint_bottleneck_class_code{{{ENGINE}}})", "{{engine}}"),
              words=CLASSES, height=6),
-    lines("Scores", "How strongly each class speaks. The class that holds has been on top for a while.",
-          query(f"max by (engine, class) (pinchpoint_bottleneck_score{{{ENGINE}}})", "{{engine}} {{class}}"),
+    lines("Scores", "How strongly each class speaks, if at all. The class that holds has been on top for a while.",
+          query(f"max by (engine, class) (pinchpoint_bottleneck_score{{{ENGINE}}}) > 0", "{{engine}} {{class}}"),
           unit="percentunit", most=1),
     lines("What speaks", "The evidence that is a share of time or of a limit.",
           query(f'max by (engine, signal) (pinchpoint_diagnosis_signal{{{ENGINE}, signal=~"{_SPEAKING}"}})',
                 "{{engine}} {{signal}}"), unit="percentunit", most=1),
     shares("Time in each class", "Exactly: counted by the daemon at each tick.",
-           query(rate("pinchpoint_bottleneck_class_seconds_total", "class") + " > 0", "{{class}}"), words=CLASS_LOOKS),
+           query(rate("pinchpoint_bottleneck_class_seconds_total", "class") + " > 0", "{{class}}"), parts=CLASS_PARTS),
     empty_means("nothing to advise", labels(
         "Advice", "What the diagnosis advises now.",
-        query(f"max by (engine, action) (pinchpoint_advice{{{ENGINE}}}) == 1", instant=True), width=10)),
+        query(f"max by (engine, action) (pinchpoint_advice{{{ENGINE}}}) == 1", instant=True), "engine", "action",
+        width=10)),
     labels("Evidence", "All that the diagnosis measured over its window, in the unit that a signal's name ends in.",
            query(f"max by (engine, signal) (pinchpoint_diagnosis_signal{{{ENGINE}}})", instant=True),
-           width=14, value="value", unit="short"),
+           "engine", "signal", width=14, value="value", unit="short"),
 )  # fmt: skip
 
 _QUEUE = (
@@ -145,27 +145,27 @@ _LOCAL_AND_HOSTED = (
 
 _ITS_GPUS = (
     lines("GPU utilisation", "Share of time with a kernel resident. 100 % may still be far from the card's peak.",
-          query(of_its_gpus("pinchpoint_gpu_utilization_ratio{@}"), "{{instance}} {{gpu}}"),
+          query(of_its_gpus("pinchpoint_gpu_utilization_ratio{@}"), "{{instance}} GPU {{gpu}}"),
           unit="percentunit", most=1),
     empty_means("no profiling counters (GPM) are read", lines(
         "Real activity", "Share of cycles in which tensor pipes or memory worked.",
-        query(of_its_gpus("pinchpoint_gpu_tensor_active_ratio{@}"), "{{instance}} {{gpu}} tensor"),
-        query(of_its_gpus("pinchpoint_gpu_dram_active_ratio{@}"), "{{instance}} {{gpu}} memory"),
+        query(of_its_gpus("pinchpoint_gpu_tensor_active_ratio{@}"), "{{instance}} GPU {{gpu}} tensor"),
+        query(of_its_gpus("pinchpoint_gpu_dram_active_ratio{@}"), "{{instance}} GPU {{gpu}} memory"),
         unit="percentunit", most=1)),
     lines("SM clock", "Clock of the streaming multiprocessors over the highest there is.",
           query(of_its_gpus('pinchpoint_gpu_clock_hertz{@, domain="sm"} / pinchpoint_gpu_clock_max_hertz{@, '
-                            'domain="sm"}'), "{{instance}} {{gpu}}"), unit="percentunit", most=1),
+                            'domain="sm"}'), "{{instance}} GPU {{gpu}}"), unit="percentunit", most=1),
     lines("Power", "Power drawn over the limit that is enforced.",
           query(of_its_gpus("pinchpoint_gpu_power_watts{@} / pinchpoint_gpu_power_limit_watts{@}"),
-                "{{instance}} {{gpu}}"), unit="percentunit"),
+                "{{instance}} GPU {{gpu}}"), unit="percentunit"),
     lines("Device memory", "Memory in use. An engine takes its share at start, so it is flat: see the KV cache.",
-          query(of_its_gpus("pinchpoint_gpu_memory_used_bytes{@}"), "{{instance}} {{gpu}} used"),
-          query(of_its_gpus("pinchpoint_gpu_memory_total_bytes{@}"), "{{instance}} {{gpu}} total"),
+          query(of_its_gpus("pinchpoint_gpu_memory_used_bytes{@}"), "{{instance}} GPU {{gpu}} used"),
+          query(of_its_gpus("pinchpoint_gpu_memory_total_bytes{@}"), "{{instance}} GPU {{gpu}} total"),
           unit="bytes", dashed="/total/"),
     empty_means("nothing holds a clock down", timeline(
         "Held down by", "Reasons that hold the clocks down. The software power cap is normal at full load.",
         query(of_its_gpus("max by (job, instance, gpu, reason) (pinchpoint_gpu_throttle_active{@}) == 1"),
-              "{{instance}} {{gpu}} {{reason}}"), words=HELD_DOWN, width=8, height=8)),
+              "{{instance}} GPU {{gpu}} {{reason}}"), words=HELD_DOWN, width=8, height=8)),
 )  # fmt: skip
 
 ENGINE_DASHBOARD = dashboard(

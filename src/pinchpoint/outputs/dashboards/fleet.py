@@ -1,9 +1,9 @@
 """The fleet: which engine hurts, since when, whether promises are kept, and what is being paid."""
 
 from pinchpoint.outputs.dashboards.frame import FIRING, dashboard, path_to
-from pinchpoint.outputs.dashboards.looks import CLASSES, GREEN, HELP, ORANGE, RED, SIMULATED
+from pinchpoint.outputs.dashboards.looks import CLASS_PARTS, CLASSES, FINISHED, GREEN, HELP, ORANGE, RED, SIMULATED
 from pinchpoint.outputs.dashboards.panel import bars, empty_means, lines, query, shares, stacked, stat, steps, timeline
-from pinchpoint.outputs.dashboards.queries import CLASS_LOOKS, ENGINE, FINE, kept, rate
+from pinchpoint.outputs.dashboards.queries import ENGINE, FINE, kept, rate
 from pinchpoint.outputs.dashboards.table import Column, joined, labels, linked
 from pinchpoint.outputs.dashboards.variables import ENGINE as ENGINE_CHOICE
 from pinchpoint.outputs.dashboards.variables import MODEL
@@ -46,6 +46,7 @@ _ENGINES = joined(
         Column(name="Tokens/s", expr=rate("pinchpoint_engine_generation_tokens_total", _EACH)),
     ),
     sort="Late first tokens",
+    height=8,
 )  # fmt: skip
 
 _HURTS = (
@@ -54,9 +55,10 @@ _HURTS = (
     empty_means("no engine configured or found", timeline(
         "Bottleneck over time", "The class of each engine. One that is shorter than a pixel does not show: see the "
         "shares beside.", query(f"max by ({_EACH}) (pinchpoint_bottleneck_class_code{{{ENGINE}}})", "{{engine}}"),
-        words=CLASSES, width=16, height=8)),
+        words=CLASSES, width=15)),
     shares("Time in each class", "How all engines spent their time, exactly: counted by the daemon at each tick.",
-           query(rate("pinchpoint_bottleneck_class_seconds_total", "class") + " > 0", "{{class}}"), words=CLASS_LOOKS),
+           query(rate("pinchpoint_bottleneck_class_seconds_total", "class") + " > 0", "{{class}}"), parts=CLASS_PARTS,
+           width=9, beside=True),
 )  # fmt: skip
 
 _NO_TRAFFIC = "nobody asked anything in this time"
@@ -76,7 +78,7 @@ _PROMISES = (
 _LOAD = (
     stacked("Requests finished", "By reason; aborted ones left before their end.",
             query(rate("pinchpoint_engine_request_success_total", "finished_reason"), "{{finished_reason}}"),
-            unit="reqps"),
+            unit="reqps", parts=FINISHED),
     stacked("Tokens generated", "By engine.",
             query(rate("pinchpoint_engine_generation_tokens_total"), "{{engine}}"), unit="suffix: tok/s"),
     lines("Requests in the queue", "By engine.",
@@ -87,17 +89,18 @@ _TO_DO = (
     empty_means(f"nothing fires, or {_NO_RULES}", labels(
         "Firing alerts", "pinchpoint's alerts that fire now. Their annotations lead to the runbooks.",
         query(f"sum by (severity, alertname, instance, engine, replica, gpu, target) ({FIRING})", instant=True),
-        width=12)),
+        "severity", "alertname", "engine", "replica", "gpu", "target", "instance", width=12)),
     empty_means("nothing to advise", labels(
         "Advice", "What the diagnosis advises now, engine by engine.",
-        query(f"max by (instance, engine, action) (pinchpoint_advice{{{ENGINE}}}) == 1", instant=True), width=12)),
+        query(f"max by (instance, engine, action) (pinchpoint_advice{{{ENGINE}}}) == 1", instant=True),
+        "engine", "action", "instance", width=12)),
 )  # fmt: skip
 
 _NO_SPEND = "no hosted target with a price is probed"
 _SPEND = (
     empty_means(_NO_SPEND, stat(
         "Spent on probes", "US dollars that hosted probes cost in the time shown, by the price that was configured.",
-        query("sum(increase(pinchpoint_probe_spend_usd_total{@}[$__range]))"), unit="currencyUSD")),
+        query("sum(increase(pinchpoint_probe_spend_usd_total{@}[$__range]))"), unit="currencyUSD", height=8)),
     empty_means(_NO_SPEND, lines(
         "Probe spend", "US dollars a day, at the pace of the moment.",
         query(f"86400 * {rate('pinchpoint_probe_spend_usd_total', 'target', '@')}", "{{target}}"),

@@ -9,7 +9,7 @@ from pinchpoint.outputs.dashboards.variables import GPU as GPU_CHOICE
 from pinchpoint.snapshot import GpuState
 
 _EACH = "instance, gpu"
-_NAME = "{{instance}} {{gpu}}"
+_NAME = "{{instance}} GPU {{gpu}}"
 _NO_GPU = "no GPU in sight"
 _SM = f'{GPU}, domain="sm"'
 # One number a GPU, where the metric has a series for each state it could be in.
@@ -47,7 +47,9 @@ _COLUMNS = (
     Column(name="", shown=False, expr=_most("pinchpoint_gpu_info", by=f"{_EACH}, name")),
     Column(name="State", expr=_STATE, words=GPU_STATES),
     Column(name="Busy", unit="percentunit", expr=_most("pinchpoint_gpu_utilization_ratio")),
-    Column(name="Clock", unit="percentunit", thresholds=steps(RED, (0.5, ORANGE), (0.8, GREEN)),
+    Column(name="Held down", words=HELD_DOWN,
+           expr=_most("pinchpoint_gpu_throttle_active", f'{GPU}, reason!="sw_power_cap"')),
+    Column(name="Clock", unit="percentunit",
            expr=f"{_most('pinchpoint_gpu_clock_hertz', _SM)} / {_most('pinchpoint_gpu_clock_max_hertz', _SM)}"),
     Column(name="Power", unit="watt", expr=_most("pinchpoint_gpu_power_watts")),
     Column(name="Temperature", unit="celsius", thresholds=steps(GREEN, (80, ORANGE), (88, RED)),
@@ -63,22 +65,24 @@ _COLUMNS = (
 
 _HEALTH = (
     empty_means(_NO_GPU, joined(
-        "GPUs", "Each GPU now. A lost one keeps its state; its readings are gone.", _COLUMNS, sort="State")),
+        "GPUs", "Each GPU now. A lost one keeps its state; its readings are gone. The clock falls while a GPU idles.",
+        _COLUMNS, sort="State")),
     empty_means(_NO_GPU, timeline(
         "State", "Whether the GPU answers, and why not.", query(_STATE, _NAME), words=GPU_STATES, width=16, height=8)),
     empty_means("no Xid since the daemons started", labels(
         "Xid errors", "Age in seconds of the last of each Xid. NVIDIA's catalogue says what a code asks for; errors of "
         "programs (13, 31, 43, 45) are no defect of the GPU.",
         query(f"time() - max by ({_EACH}, xid) (pinchpoint_gpu_xid_last_timestamp_seconds{{{GPU}}})", instant=True),
-        value="age", unit="s")),
+        "instance", "gpu", "xid", value="age", unit="s")),
     empty_means("the driver asks for nothing", labels(
         "Recovery", "What the driver asks for to bring a GPU back.",
         query(f'max by ({_EACH}, action) (pinchpoint_gpu_recovery_action{{{GPU}, action!="none"}}) == 1',
-              instant=True))),
+              instant=True), "instance", "gpu", "action")),
     empty_means("no memory was repaired, or the GPUs don't tell", labels(
         "Repaired memory", "Rows remapped, pages retired, by cause. Pending: at the next reset. Failure: replace it.",
         query(f"max by ({_EACH}, kind) (pinchpoint_gpu_remapped_rows{{{GPU}}}) > 0 or max by ({_EACH}, cause) "
-              f"(pinchpoint_gpu_retired_pages{{{GPU}}}) > 0", instant=True), value="count", unit="short")),
+              f"(pinchpoint_gpu_retired_pages{{{GPU}}}) > 0", instant=True),
+        "instance", "gpu", "kind", "cause", value="count", unit="short")),
     empty_means("none in this time", lines(
         "Memory errors", "Found by ECC, by severity.",
         query(f"{rate('pinchpoint_gpu_ecc_errors_total', f'{_EACH}, severity', GPU)} > 0", f"{_NAME} {{{{severity}}}}"),
@@ -118,11 +122,12 @@ _WORK = (
           unit="percentunit", most=1),
     empty_means("engines' GPUs are not known", labels(
         "Whose GPU", "Which engine has which GPU.",
-        query(f"max by ({_EACH}, engine, replica) (pinchpoint_engine_gpu_info{{{GPU}}})", instant=True))),
+        query(f"max by ({_EACH}, engine, replica) (pinchpoint_engine_gpu_info{{{GPU}}})", instant=True),
+        "instance", "gpu", "engine", "replica")),
     empty_means("no process is listed (gpu.processes is off), or none runs", labels(
         "Processes", "Device memory of each process.",
         query(f"max by ({_EACH}, pid, kind) (pinchpoint_gpu_process_memory_bytes{{{GPU}}})", instant=True),
-        value="memory", unit="bytes")),
+        "instance", "gpu", "pid", "kind", value="memory", unit="bytes")),
 )  # fmt: skip
 
 _NO_NVLINK = "no NVLink, or no counters of it"
@@ -131,7 +136,7 @@ _LINKS = (
         "Topology", "How two GPUs are connected, in nvidia-smi topo's words: NV is NVLink; PIX and PXB a PCIe switch; "
         "PHB, NODE and SYS through the CPU. p2p: whether one can read the other's memory.",
         query(f"max by (instance, gpu, peer, link, p2p) (pinchpoint_gpu_peer_link_info{{{GPU}}})", instant=True),
-        width=10)),
+        "instance", "gpu", "peer", "link", "p2p", width=10)),
     empty_means(_NO_NVLINK, lines(
         "NVLink traffic", "Into and out of each GPU, over all its links.",
         query(rate("pinchpoint_gpu_nvlink_receive_bytes_total", _EACH, GPU), f"{_NAME} in"),

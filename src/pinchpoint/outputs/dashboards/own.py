@@ -18,7 +18,7 @@ _NOW = (
     stat("Sources down", "Sources that give no readings.",
          query("sum(pinchpoint_source_up{@} == bool 0)"), bad_from=1),
     stat("Oldest reading", "Time since the source that is silent for longest gave one.",
-         query("max(time() - pinchpoint_source_last_success_timestamp_seconds{@})"), unit="s", bad_from=300),
+         query("max(time() - pinchpoint_source_last_success_timestamp_seconds{@})"), unit="s", bad_from=900),
     stat("Event-loop lag", "The most of any daemon. From a tenth of a second on, probes look slow that are not.",
          query("max(pinchpoint_event_loop_lag_seconds{@})"), unit="s", bad_from=0.1),
     stat("Configuration in use", "Whether the configuration in the file is the one in use, everywhere.",
@@ -30,12 +30,12 @@ _NOW = (
 
 _SEES = (
     timeline("Sources", "Whether each source gives readings.",
-             query("pinchpoint_source_up{@}", "{{instance}} {{source}}"), words=UP, width=14, height=10),
+             query("pinchpoint_source_up{@}", "{{instance}} {{source}}"), words=UP, width=14),
     # A label that is empty has no cell of its own: it would show the panel's word for nothing at all.
     empty_means("everything can be read", labels(
-        "Not available", "What can't be read, and why.",
+        "Not available", "What can't be read, and why; whole sources first.",
         query('label_replace(pinchpoint_metric_unavailable{@} == 1, "metric", "(all)", "metric", "")', instant=True),
-        width=10)),
+        "source", "metric", "reason", "instance", width=10, sort="metric")),
     lines("Age of the readings", "Time since each source last gave one.",
           query("time() - pinchpoint_source_last_success_timestamp_seconds{@}", "{{instance}} {{source}}"), unit="s"),
     lines("Time of an attempt", "How long each source's last attempt took.",
@@ -82,9 +82,8 @@ _TAKES = (
           query("scrape_duration_seconds{@}", "{{instance}}"), unit="s"),
     lines("Scrapes: samples", "Samples in a scrape.",
           query("scrape_samples_scraped{@}", "{{instance}}"), unit="short"),
-    lines("Open files", "File descriptors in use; the most there may be.",
-          query("process_open_fds{@}", "{{instance}}"),
-          query("process_max_fds{@}", "{{instance}} most"), unit="short", dashed="/most/"),
+    lines("Open files", "File descriptors in use over the most there may be.",
+          query("process_open_fds{@} / process_max_fds{@}", "{{instance}}"), unit="percentunit"),
 )  # fmt: skip
 
 OWN = dashboard(

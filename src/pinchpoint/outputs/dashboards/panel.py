@@ -6,7 +6,7 @@ Every builder takes a title, a description and its targets; where a panel stands
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pinchpoint.outputs.dashboards.looks import BLUE, GREEN, RED, Words
+from pinchpoint.outputs.dashboards.looks import BLUE, GREEN, RED, Parts, Words
 
 Json = dict[str, Any]
 
@@ -78,38 +78,49 @@ def lines(
 
     ``dashed`` is a regular expression of legends that are drawn as dashes: limits and promises.
     """
-    custom: Json = {"drawStyle": "line", "lineWidth": 1, "fillOpacity": 6, "showPoints": "auto", "insertNulls": GAP}
+    custom: Json = {"drawStyle": "line", "lineWidth": 1, "fillOpacity": 0, "showPoints": "auto", "insertNulls": GAP}
     defaults: Json = {"unit": unit, "min": 0, "custom": custom}
     if most is not None:
         defaults["max"] = most
     if limit is not None:
         custom["thresholdsStyle"] = {"mode": "dashed"}
         defaults["thresholds"] = steps("transparent", (limit, RED))
-    dashes = {"custom.lineStyle": {"fill": "dash", "dash": [8, 6]}, "custom.fillOpacity": 0}
+    dashes = {"custom.lineStyle": {"fill": "dash", "dash": [8, 6]}}
     told = [{**override("", dashes), "matcher": {"id": "byRegexp", "options": dashed}}] if dashed else []
     return _series(title, text, targets, width, fields(defaults, told))
 
 
-def shares(title: str, text: str, *targets: Json, width: int = 8, words: Mapping[str, tuple[str, str]] | None = None,
-           bars: bool = False) -> Json:  # fmt: skip
-    """Parts of a whole, stacked to 100 %. ``words`` are the parts' names and colours, by legend."""
-    stacking: Json = {"mode": "percent", "group": "A"}
-    custom: Json = {"drawStyle": "bars" if bars else "line", "lineWidth": 0, "fillOpacity": 75, "stacking": stacking}
-    if not bars:
-        custom["insertNulls"] = GAP
-    looks = [
-        override(legend, {"displayName": name, "color": {"mode": "fixed", "fixedColor": color}})
-        for legend, (name, color) in (words or {}).items()
-    ]
+def shares(
+    title: str,
+    text: str,
+    *targets: Json,
+    width: int = 8,
+    parts: Parts | None = None,
+    beside: bool = False,
+) -> Json:
+    """Parts of a whole, stacked to 100 %. ``beside``: the legend is long, and stands on the right."""
+    custom: Json = {"drawStyle": "line", "lineWidth": 0, "fillOpacity": 75, "insertNulls": GAP,
+                    "stacking": {"mode": "percent", "group": "A"}}  # fmt: skip
     defaults: Json = {"unit": "percentunit", "min": 0, "max": 1, "custom": custom}
-    return _series(title, text, targets, width, fields(defaults, looks))
+    drawn = _series(title, text, targets, width, fields(defaults, _named(parts)))
+    if beside:
+        drawn["options"]["legend"]["placement"] = "right"
+    return drawn
 
 
-def stacked(title: str, text: str, *targets: Json, unit: str, width: int = 8) -> Json:
+def stacked(title: str, text: str, *targets: Json, unit: str, width: int = 8, parts: Parts | None = None) -> Json:
     """Amounts that add up."""
     custom: Json = {"drawStyle": "line", "lineWidth": 0, "fillOpacity": 60, "insertNulls": GAP,
                     "stacking": {"mode": "normal", "group": "A"}}  # fmt: skip
-    return _series(title, text, targets, width, fields({"unit": unit, "min": 0, "custom": custom}))
+    config = fields({"unit": unit, "min": 0, "custom": custom}, _named(parts))
+    return _series(title, text, targets, width, config)
+
+
+def _named(parts: Parts | None) -> list[Json]:
+    return [
+        override(legend, {"displayName": name, "color": {"mode": "fixed", "fixedColor": color}})
+        for legend, (name, color) in (parts or {}).items()
+    ]
 
 
 def _series(title: str, text: str, targets: Iterable[Json], width: int, config: Json) -> Json:
@@ -119,7 +130,7 @@ def _series(title: str, text: str, targets: Iterable[Json], width: int, config: 
     return {**drawn, "fieldConfig": config, "options": {"tooltip": tooltip, "legend": legend}}
 
 
-def timeline(title: str, text: str, *targets: Json, words: Words, width: int = 24, height: int = 7) -> Json:
+def timeline(title: str, text: str, *targets: Json, words: Words, width: int = 24, height: int = 8) -> Json:
     """A bar per series in the colour of its state. A gap stays a gap."""
     defaults: Json = {
         "unit": "none",
@@ -140,7 +151,7 @@ def timeline(title: str, text: str, *targets: Json, words: Words, width: int = 2
 
 
 def heatmap(title: str, text: str, target: Json, *, width: int = 8) -> Json:
-    """How many observations fell into which bucket when; the darker, the more."""
+    """How many observations fell into which bucket when; the more, the further from the ground's colour."""
     options: Json = {
         "calculate": False,
         "yAxis": {"unit": "s", "axisPlacement": "left"},
@@ -167,6 +178,7 @@ def stat(
     bad_from: float | None = None,
     words: Words | None = None,
     width: int = 4,
+    height: int = 4,
 ) -> Json:
     """One number, and whether it is bad news: red from ``bad_from`` on. With ``words``, one word a series."""
     colours = steps(BLUE) if bad_from is None else steps(GREEN, (bad_from, RED))
@@ -175,26 +187,22 @@ def stat(
         defaults |= {"mappings": value_map(words), "color": {"mode": "fixed", "fixedColor": BLUE}}
     options: Json = {
         "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
-        "colorMode": "value",
+        "colorMode": "background" if words else "value",  # a dark class is no legible word on a dark ground
         "graphMode": "none",
         "justifyMode": "auto",
         "textMode": "auto",
         "orientation": "auto",
     }
-    drawn = panel("stat", title, text, [target], width, 4)
+    drawn = panel("stat", title, text, [target], width, height)
     return {**drawn, "fieldConfig": fields(defaults), "options": options}
 
 
 def bars(title: str, text: str, target: Json, *, unit: str, width: int = 8, most: float | None = None,
-         words: Mapping[str, tuple[str, str]] | None = None) -> Json:  # fmt: skip
+         parts: Parts | None = None) -> Json:  # fmt: skip
     """A horizontal bar a series, of the newest value."""
     defaults: Json = {"unit": unit, "min": 0, "thresholds": steps(BLUE), "color": {"mode": "thresholds"}}
     if most is not None:
         defaults["max"] = most
-    looks = [
-        override(legend, {"displayName": name, "color": {"mode": "fixed", "fixedColor": color}})
-        for legend, (name, color) in (words or {}).items()
-    ]
     options: Json = {
         "displayMode": "basic",
         "orientation": "horizontal",
@@ -203,7 +211,7 @@ def bars(title: str, text: str, target: Json, *, unit: str, width: int = 8, most
         "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
     }
     drawn = panel("bargauge", title, text, [target], width, 8)
-    return {**drawn, "fieldConfig": fields(defaults, looks), "options": options}
+    return {**drawn, "fieldConfig": fields(defaults, _named(parts)), "options": options}
 
 
 def empty_means(why: str, drawn: Json) -> Json:

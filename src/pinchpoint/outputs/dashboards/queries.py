@@ -1,14 +1,11 @@
 """PromQL that several panels need. ``@`` stands for the matchers of job and instance, as ``panel.query`` takes it."""
 
-from pinchpoint.outputs.class_words import CLASS_COLOURS, CLASS_WORDS
 from pinchpoint.outputs.dashboards.panel import Json, query
 
 ENGINE = '@, engine=~"$engine"'
 GPU = '@, gpu=~"$gpu"'
 RANGE = "[$__rate_interval]"
 FINE = "unknown|no_data|idle|healthy|sleeping"  # classes that ask for nothing
-# How the parts of a class panel are called and coloured, by the label that is their legend.
-CLASS_LOOKS = {str(one): (CLASS_WORDS[one], CLASS_COLOURS[one]) for one in CLASS_WORDS}
 
 
 def rate(name: str, by: str = "engine", matchers: str = ENGINE, window: str = RANGE) -> str:

@@ -27,11 +27,31 @@ class Column:
     width: int | None = None
 
 
-def labels(title: str, text: str, target: Json, *, width: int = 8, value: str = "", unit: str = "none") -> Json:
-    """The labels of an instant query, and its value in a column called ``value``."""
+def labels(
+    title: str,
+    text: str,
+    target: Json,
+    *columns: str,
+    width: int = 8,
+    value: str = "",
+    unit: str = "none",
+    sort: str = "",
+) -> Json:
+    """The labels ``columns`` of an instant query, and its value in a column called ``value``.
+
+    Sorted by the column ``sort``, least first.
+    """
+    order = {label: number for number, label in enumerate((*columns, "Value"))}
     hidden = _HIDDEN if value else (*_HIDDEN, "Value")
-    organize: Json = {"excludeByName": dict.fromkeys(hidden, True), "renameByName": {"Value": value} if value else {}}
-    return _table(title, text, [target], organize, [], width, 7, unit)
+    organize: Json = {
+        "excludeByName": dict.fromkeys(hidden, True),
+        "indexByName": order,
+        "renameByName": {"Value": value} if value else {},
+    }
+    drawn = _table(title, text, [target], organize, [], width, 8, unit)
+    if sort:
+        drawn["options"]["sortBy"] = [{"displayName": sort, "desc": False}]
+    return drawn
 
 
 def joined(
@@ -65,7 +85,10 @@ def linked(drawn: Json, field: str, title: str, url: str) -> Json:
 def _looks(column: Column) -> Json:
     looks: Json = {"unit": column.unit}
     if column.words:
-        looks |= {"mappings": value_map(column.words), "custom.cellOptions": {"type": "color-text"}}
+        looks |= {
+            "mappings": value_map(column.words),
+            "custom.cellOptions": {"type": "color-background", "mode": "basic"},
+        }
     if column.thresholds:
         looks |= {"thresholds": column.thresholds, "custom.cellOptions": {"type": "color-text"}}
     if column.most is not None:
