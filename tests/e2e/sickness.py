@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pinchpoint.snapshot import (
+    AlertingReport,
+    AlertmanagerReport,
+    AlertReport,
     DiscoveryReport,
     GpuProcess,
     GpuReading,
@@ -51,9 +54,40 @@ def troubled(report: SelfReport, played: float) -> SelfReport:
             replace(job, failures_total=failures, missed_total=failures // 2, skipped_total=failures // 3)
             for job in report.jobs
         ),
+        alerting=_deaf_alertmanager(report.started_timestamp_seconds, failures),
         discoveries=(
             DiscoveryReport(discovery="file/fleet", targets=3, refused=1, failures_total={Reason.INVALID: failures}),
         ),
+    )
+
+
+def _deaf_alertmanager(unix: float, failures: int) -> AlertingReport:
+    """One member that takes nothing any more."""
+    lost = AlertReport(
+        alert="PinchpointGPULost",
+        severity="critical",
+        state="firing",
+        labels={"gpu": LOST_GPU},
+        value=0.0,
+        since_unix_seconds=unix,
+        summary="A GPU does not answer.",
+        description="",
+    )
+    member = AlertmanagerReport(
+        alertmanager="http://alertmanager:9093",
+        up=False,
+        notifications_total=40 + failures,
+        notifications_failed_total={Reason.TIMEOUT: failures},
+        last_success_timestamp_seconds=unix,
+        queue_length=1,
+    )
+    return AlertingReport(
+        active=(lost,),
+        alertmanagers=(member,),
+        evaluation_seconds=0.012,
+        evaluation_failures_total=failures,
+        last_evaluation_timestamp_seconds=unix,
+        refused=1,
     )
 
 

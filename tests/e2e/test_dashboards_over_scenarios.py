@@ -54,7 +54,17 @@ WHEN = {
     },
     **{
         ("pinchpoint-self", title): {SICK_NODE}
-        for title in ("NVML call that hangs", "Discovered engines", "Jobs in trouble")
+        for title in (
+            "NVML call that hangs",
+            "Discovered engines",
+            "Jobs in trouble",
+            "Alertmanagers",
+            "Alerts yet to be told",
+            "Notifications that failed",
+            "Age of the evaluation",
+            "Time of an evaluation",
+            "Alerts that can't be judged",
+        )
     },
     ("pinchpoint-self", "Probes that failed"): {"buffering_gateway"},
     ("pinchpoint-self", "Probes left out"): {SICK_NODE},

@@ -9,7 +9,9 @@ from pinchpoint.outputs.dashboards.variables import ENGINE as ENGINE_CHOICE
 from pinchpoint.outputs.dashboards.variables import MODEL
 
 _EACH = "instance, engine"
-_NO_RULES = "pinchpoint's rules are not loaded in this Prometheus"
+_NO_RULES = "nobody evaluates pinchpoint's alerts"
+
+_OWN_FIRING = 'pinchpoint_alert_state{@, alertname!="PinchpointWatchdog", alertstate="firing"}'
 
 _NOW = (
     stat("Engines down", "Engines that give no usable metrics.",
@@ -19,9 +21,11 @@ _NOW = (
     stat("GPUs down", "GPUs that are lost, hung or closed to us.",
          query("sum(pinchpoint_gpu_up{@} == bool 0)"), bad_from=1),
     empty_means(_NO_RULES, stat(
-        "Alerts firing", "pinchpoint's alerts that fire in this Prometheus, the watchdog aside.",
+        "Alerts firing", "pinchpoint's alerts that fire, the watchdog aside: in this Prometheus or, where that has no "
+        "rules, in pinchpoint.",
         # The watchdog always fires: without it nobody evaluates the rules, and 0 would be a lie.
-        query(f'count({FIRING}) or 0 * count(ALERTS{{alertname="PinchpointWatchdog"}})'), bad_from=1)),
+        query(f'count({FIRING}) or 0 * count(ALERTS{{alertname="PinchpointWatchdog"}}) or sum({_OWN_FIRING})'
+              ' or 0 * sum(pinchpoint_alerts_firing{@})'), bad_from=1)),
     stat("Requests waiting", "Requests in all queues.",
          query(f"sum(pinchpoint_engine_requests_waiting{{{ENGINE}}})")),
     stat("Simulated", "Whether a simulator made any of this.",
@@ -87,8 +91,10 @@ _LOAD = (
 
 _TO_DO = (
     empty_means(f"nothing fires, or {_NO_RULES}", labels(
-        "Firing alerts", "pinchpoint's alerts that fire now. Their annotations lead to the runbooks.",
-        query(f"sum by (severity, alertname, instance, engine, replica, gpu, target) ({FIRING})", instant=True),
+        "Firing alerts", "pinchpoint's alerts that fire now, in this Prometheus or in pinchpoint. Their annotations "
+        "lead to the runbooks.",
+        query(f"sum by (severity, alertname, instance, engine, replica, gpu, target) ({FIRING} or {_OWN_FIRING})",
+              instant=True),
         "severity", "alertname", "engine", "replica", "gpu", "target", "instance", width=12)),
     empty_means("nothing to advise", labels(
         "Advice", "What the diagnosis advises now, engine by engine.",

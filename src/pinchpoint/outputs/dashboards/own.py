@@ -1,4 +1,4 @@
-"""pinchpoint itself: whether it sees, what it can't see and why, whether it is in time, and what it takes."""
+"""pinchpoint itself: what it sees and what not, whether it is in time and is heard, and what it takes."""
 
 from pinchpoint.outputs.dashboards.frame import dashboard
 from pinchpoint.outputs.dashboards.looks import GOOD, UP
@@ -69,6 +69,30 @@ _IN_TIME = (
         unit="reqps")),
 )  # fmt: skip
 
+_NO_DELIVERY = "pinchpoint evaluates no alerts itself: a Prometheus does"
+_TELLS = (
+    empty_means(_NO_DELIVERY, timeline(
+        "Alertmanagers", "Whether each member took the last notification.",
+        query("pinchpoint_alertmanager_up{@}", "{{instance}} {{alertmanager}}"), words=UP, width=10)),
+    empty_means(_NO_DELIVERY, lines(
+        "Alerts yet to be told", "Alerts whose newest state a member has not heard.",
+        query("pinchpoint_alertmanager_queue_length{@}", "{{instance}} {{alertmanager}}"), unit="short", width=7)),
+    empty_means("none failed", lines(
+        "Notifications that failed", "By reason.",
+        query(f"{rate('pinchpoint_alertmanager_notifications_failed_total', 'alertmanager, reason', _ALL)} > 0",
+              "{{alertmanager}} {{reason}}"), unit="ops", width=7)),
+    empty_means(_NO_DELIVERY, lines(
+        "Age of the evaluation", "Time since the alerts were last evaluated.",
+        query("time() - pinchpoint_alert_last_evaluation_timestamp_seconds{@}", "{{instance}}"), unit="s", width=10)),
+    empty_means(_NO_DELIVERY, lines(
+        "Time of an evaluation", "How long the last evaluation of all alerts took.",
+        query("pinchpoint_alert_evaluation_seconds{@}", "{{instance}}"), unit="s", width=7)),
+    empty_means("none failed, and all had room", lines(
+        "Alerts that can't be judged", "Evaluations that failed; series and alerts that did not fit into memory.",
+        query(f"{rate('pinchpoint_alert_evaluation_failures_total', 'instance', _ALL)} > 0", "{{instance}} failed"),
+        query("pinchpoint_alert_evaluation_refused{@} > 0", "{{instance}} no room"), unit="short", width=7)),
+)  # fmt: skip
+
 _TAKES = (
     lines("CPU", "CPU cores that the daemon uses.",
           query(f"rate(process_cpu_seconds_total{{@}}{RANGE})", "{{instance}}"), unit="short"),
@@ -88,12 +112,13 @@ _TAKES = (
 
 OWN = dashboard(
     "self",
-    "Whether pinchpoint sees, what it can't see and why, whether it is in time, and what it takes.",
+    "What pinchpoint sees and what not, whether it is in time and is heard, and what it takes.",
     (),
     (
         ("Now", _NOW),
         ("What it sees", _SEES),
         ("In time", _IN_TIME),
+        ("What it tells Alertmanager", _TELLS),
         ("What it takes", _TAKES),
     ),
 )
