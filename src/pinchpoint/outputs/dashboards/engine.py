@@ -15,6 +15,7 @@ from pinchpoint.outputs.dashboards.queries import (
 )
 from pinchpoint.outputs.dashboards.table import labels
 from pinchpoint.outputs.dashboards.variables import ENGINE as ENGINE_CHOICE
+from pinchpoint.outputs.dashboards.variables import GPU as GPU_CHOICE
 from pinchpoint.outputs.dashboards.variables import MODEL
 
 # Of the evidence, what is a share of time or of a limit, so that it can stand on one axis.
@@ -171,7 +172,7 @@ _ITS_GPUS = (
 ENGINE_DASHBOARD = dashboard(
     "engine",
     "What the bottleneck of an engine is, what speaks for it, and what its users notice.",
-    (MODEL, ENGINE_CHOICE),
+    (MODEL, ENGINE_CHOICE, GPU_CHOICE),
     (
         ("Verdict", _VERDICT),
         ("KV cache and queue", _QUEUE),

@@ -46,5 +46,5 @@ def kept(signal: str, by: str = "engine", window: str = RANGE) -> str:
 
 
 def of_its_gpus(expr: str) -> str:
-    """Only the GPUs of the chosen engines. A filter and no join: engines may share a GPU."""
-    return f"{expr} and on (job, instance, gpu) pinchpoint_engine_gpu_info{{{ENGINE}}}"
+    """Only the chosen GPUs of the chosen engines. A filter and no join: engines may share a GPU."""
+    return f'{expr} and on (job, instance, gpu) pinchpoint_engine_gpu_info{{{ENGINE}, gpu=~"$gpu"}}'
