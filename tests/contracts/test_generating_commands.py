@@ -11,7 +11,7 @@ from pinchpoint.cli.rules import rules
 
 COMMANDS = [
     (rules, "pinchpoint.rules.yml", Path("alerts")),
-    (dashboards, "pinchpoint-overview.json", Path("grafana/dashboards")),
+    (dashboards, "pinchpoint-fleet.json", Path("grafana/dashboards")),
 ]
 
 

@@ -1,11 +1,9 @@
-"""What alerts and dashboards ask for must exist: the metric table is the one place that names a metric."""
+"""What alerts ask for must exist: the metric table is the one place that names a metric."""
 
-import json
 import re
 from dataclasses import fields
 from pathlib import Path
 
-import promql_parser
 import pytest
 
 from pinchpoint.alerting import ALERTS
@@ -13,9 +11,8 @@ from pinchpoint.diagnosis.compared import Compared
 from pinchpoint.diagnosis.verdict import Bottleneck
 from pinchpoint.outputs.catalog import CATALOG
 from pinchpoint.snapshot import ThrottleReason
-from tests.contracts.dashboard_queries import panels, queries, substituted
+from tests.contracts import promql
 
-DASHBOARDS = sorted(Path("grafana/dashboards").glob("*.json"))
 RUNBOOKS = Path("alerts/runbooks")
 LABELS = {name: set(metric.labels) for metric in CATALOG for name in metric.series_names}
 # Made by Prometheus itself, or by the process.
@@ -25,37 +22,11 @@ TARGET_LABELS = {"job", "instance", "le", "alertname", "alertstate"}
 
 def selectors(expr: str) -> list[tuple[str, set[str]]]:
     """(metric, labels in its matchers) of each selector in ``expr``; raises ``ValueError`` when it does not parse."""
-    found = []
-
-    def walk(node):
-        match node:
-            case promql_parser.VectorSelector():
-                found.append((node.name, {matcher.name for matcher in node.matchers.matchers}))
-            case promql_parser.MatrixSelector():
-                walk(node.vector_selector)
-            case promql_parser.AggregateExpr() | promql_parser.ParenExpr() | promql_parser.UnaryExpr():
-                walk(node.expr)
-            case promql_parser.BinaryExpr():
-                walk(node.lhs)
-                walk(node.rhs)
-            case promql_parser.Call():
-                for argument in node.args:
-                    walk(argument)
-            case promql_parser.NumberLiteral() | promql_parser.StringLiteral():
-                pass
-            case _:
-                raise ValueError(f"{type(node)} in {expr}")
-
-    walk(promql_parser.parse(expr))
-    return found
+    return [(each.name, {label for label, _, _ in each.matchers}) for each in promql.selectors(expr)]
 
 
 def asked() -> list[tuple[str, str]]:
     every = [(alert.name, alert.expr) for alert in ALERTS]
-    for path in DASHBOARDS:
-        every += queries(path)
-        for annotation in json.loads(path.read_text())["annotations"]["list"]:
-            every.append((annotation["name"], substituted(annotation["expr"])))
     for page in sorted(RUNBOOKS.glob("*.md")):
         blocks = re.findall(r"```promql\n(.*?)```", page.read_text(), re.DOTALL)
         every += [(page.stem, line.strip()) for block in blocks for line in block.strip().splitlines()]
@@ -98,10 +69,3 @@ def test_label_values_in_alerts_are_values_that_exist():
     signals = set(re.findall(r'diagnosis_signal\{signal="(\w+)"', text))
     assert signals == {"probe_hosted_ttft_seconds", "probe_local_ttft_seconds"}
     assert signals <= {field.name for field in fields(Compared)}
-
-
-def test_every_class_has_a_word_and_a_colour_on_the_timeline():
-    (dashboard,) = (json.loads(path.read_text()) for path in DASHBOARDS)
-    (timeline,) = (panel for panel in panels(dashboard) if panel["title"] == "Bottleneck")
-    (mapping,) = timeline["fieldConfig"]["defaults"]["mappings"]
-    assert list(mapping["options"]) == [str(code) for code in range(len(Bottleneck))]

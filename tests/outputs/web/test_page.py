@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 from urllib.parse import unquote
 
 import pytest
@@ -10,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinchpoint.diagnosis.verdict import Bottleneck
-from pinchpoint.outputs.class_words import CLASS_WORDS
-from pinchpoint.outputs.dashboards.overview import CODE_LOOKS
+from pinchpoint.outputs.class_words import CLASS_COLOURS, CLASS_WORDS
+from pinchpoint.outputs.dashboards.looks import CLASSES
 from pinchpoint.outputs.scene import Scene
 from pinchpoint.outputs.web import page
 from pinchpoint.outputs.web.drawings import bar, spark
@@ -308,8 +309,12 @@ def test_the_axis_of_a_sparkline_goes_back_as_far_as_there_is_something() -> Non
     assert "5\N{NO-BREAK SPACE}min ago" in read(scenes.healthy()).texts
 
 
-def test_page_and_dashboards_call_a_class_by_the_same_name() -> None:
-    assert [words for words, _ in CODE_LOOKS.values()] == [CLASS_WORDS[bottleneck] for bottleneck in Bottleneck]
+def test_page_and_dashboards_call_and_colour_a_class_alike() -> None:
+    assert list(CLASSES.values()) == [(CLASS_WORDS[one], CLASS_COLOURS[one]) for one in Bottleneck]
+    css = (files("pinchpoint.outputs.web") / "static" / "page.css").read_text()
+    assert dict(re.findall(r"\.c-(\w+) \{ --class: (#\w+); \}", css)) == {
+        str(one): colour for one, colour in CLASS_COLOURS.items()
+    }
 
 
 def test_simulated_data_says_so_on_the_page() -> None:

@@ -1,6 +1,8 @@
-"""The choices at the top of a dashboard, and what is marked on every panel."""
+"""The choices at the top of a dashboard."""
 
-from pinchpoint.outputs.dashboards.panel import DATASOURCE, RED, SKY, Json
+from pinchpoint.outputs.dashboards.panel import DATASOURCE, MATCHERS, Json
+
+_ALL: Json = {"selected": True, "text": ["All"], "value": ["$__all"]}
 
 
 def datasource() -> Json:
@@ -8,47 +10,45 @@ def datasource() -> Json:
     return {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "current": {}}
 
 
-def choice(name: str, label: str, query: str) -> Json:
-    """Some or all values of a label; all is ``.+``, and the list is read anew when the time range changes."""
-    return {
+def choice(name: str, label: str, query: str, all_value: str | None = ".+", regex: str = "") -> Json:
+    """Some or all values of a label; the list is read anew when the time range changes.
+
+    All is ``all_value``; ``None``: whatever the list holds, so that another choice can narrow it.
+    """
+    variable: Json = {
         "name": name,
         "label": label,
         "type": "query",
         "datasource": DATASOURCE,
         "definition": query,
         "query": {"query": query, "refId": name},
+        "regex": regex,
         "refresh": 2,
         "sort": 1,
         "multi": True,
         "includeAll": True,
-        "allValue": ".+",
-        "current": {"selected": True, "text": ["All"], "value": ["$__all"]},
+        "current": _ALL,
     }
+    return variable if all_value is None else {**variable, "allValue": all_value}
 
 
-FIRING = 'ALERTS{alertname=~"Pinchpoint.+", alertname!="PinchpointWatchdog", alertstate="firing"}'
-VARIABLES = [
-    datasource(),
-    choice("job", "Job", "label_values(pinchpoint_build_info, job)"),
-    choice("instance", "Instance", 'label_values(pinchpoint_build_info{job=~"$job"}, instance)'),
-    choice("engine", "Engine", 'label_values(pinchpoint_engine_up{job=~"$job", instance=~"$instance"}, engine)'),
-]
+def number(name: str, label: str, value: str) -> Json:
+    """A number to type in."""
+    current = {"selected": True, "text": value, "value": value}
+    return {"name": name, "label": label, "type": "textbox", "query": value, "current": current}
 
 
-def _marks(name: str, color: str, expr: str, title: str) -> Json:
-    return {
-        "name": name,
-        "datasource": DATASOURCE,
-        "enable": True,
-        "iconColor": color,
-        "expr": expr,
-        "step": "30s",
-        "titleFormat": title,
-    }
-
-
-ANNOTATIONS = [
-    _marks("Alerts", RED, FIRING, "{{alertname}} {{engine}}{{gpu}}"),
-    _marks("Daemon restarts", SKY,
-           'changes(process_start_time_seconds{job=~"$job", instance=~"$instance"}[1m]) > 0', "pinchpoint restarted"),
-]  # fmt: skip
+JOB = choice("job", "Job", "label_values(pinchpoint_build_info, job)")
+INSTANCE = choice("instance", "Instance", 'label_values(pinchpoint_build_info{job=~"$job"}, instance)')
+# .* and not .+: the model of an engine that never answered is not known, and it belongs to All.
+MODEL = choice("model", "Model", f"label_values(pinchpoint_engine_info{{{MATCHERS}}}, model)", ".*")
+# The engines of the chosen models, and those that never told theirs: an engine that is down must not vanish.
+ENGINE = choice(
+    "engine",
+    "Engine",
+    f"query_result(max by (engine) (last_over_time(pinchpoint_engine_up{{{MATCHERS}}}[$__range]) unless on (job, "
+    f'instance, engine) last_over_time(pinchpoint_engine_info{{{MATCHERS}, model!~"$model"}}[$__range])))',
+    None,
+    '/engine="([^"]+)"/',
+)
+GPU = choice("gpu", "GPU", f"label_values(pinchpoint_gpu_up{{{MATCHERS}}}, gpu)")
