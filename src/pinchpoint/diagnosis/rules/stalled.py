@@ -4,8 +4,7 @@ Claims: requests run or wait, and no token counter has moved for ``stall_seconds
 token and step counters. A full KV cache is no cause here: gauges freeze at their last value when an engine stops
 stepping (vLLM issues 29928 and 22545). One replica of several that stands still is enough: what it holds is never
 served, however well the others do. So are our own probes, that reach a server and get no token while no counter moves:
-gauges can freeze at 0 too, of one replica as well: it makes no step while others do, and some of our probes wait in
-vain. Fallback: an engine without token counters is never called stalled. A single prompt
+gauges can freeze at 0 too. Fallback: an engine without token counters is never called stalled. A single prompt
 that is prefilled in one long step looks the same for that step, hence the grace; so does an engine whose count of
 running requests outlasts them (SGLang pull requests 26495 and 31517), hence its lag. Advice: log, health, restart.
 """
@@ -15,8 +14,6 @@ from pinchpoint.diagnosis.judgement import Judgement, count, duration, fact, gat
 from pinchpoint.diagnosis.signals import Signals
 from pinchpoint.diagnosis.thresholds import Thresholds
 from pinchpoint.diagnosis.verdict import Bottleneck, Evidence
-
-_IN_VAIN = 0.25  # of the probes: of four replicas one, which an even balancer sends as many to as to each other
 
 
 def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
@@ -31,7 +28,7 @@ def stalled(signals: Signals, thresholds: Thresholds) -> Judgement:
     # A queue is a fact; a count of running requests may be an old one.
     lag = 0.0 if load.requests_waiting_last else signals.running_lag_seconds
     if not load.busy or still < thresholds.stall_seconds + lag:
-        return _one_of_several(load.replicas_stuck or 0.0, thresholds) or _silent(signals)
+        return _one_of_several(load.replicas_stuck or 0.0, thresholds)
     running, waiting = load.requests_running_last or 0.0, load.requests_waiting_last or 0.0
     text = f"no token counter has moved for {duration(still)}, {duration(thresholds.stall_seconds)} are tolerated"
     return Judgement(
@@ -59,27 +56,9 @@ def _by_probes(signals: Signals) -> Judgement:
     )
 
 
-def _silent(signals: Signals) -> Judgement:
-    """A replica that makes no step while others serve may just not be asked; not so where our probes wait in vain."""
-    replicas, seen = signals.spread.replicas or 0.0, signals.load.replicas_seen
-    vain = signals.compared.probe_waits_in_vain_share if signals.compared else None
-    if seen is None or seen >= replicas or not vain or vain < _IN_VAIN:
-        return Judgement(bottleneck=Bottleneck.STALLED, score=0.0)
-    return Judgement(
-        bottleneck=Bottleneck.STALLED,
-        score=0.75,
-        why=f"{count(replicas - seen)} of the engine's replicas make no step, and some of our probes get no token",
-        evidence=lambda: gathered(
-            fact("replicas_seen", seen, f"{{value}} of {count(replicas)} replicas make steps", count),
-            fact("probe_waits_in_vain_share", vain, "{value} of our last probes got no token in time", percent),
-        ),
-        gate=True,
-    )
-
-
-def _one_of_several(stuck: float, thresholds: Thresholds) -> Judgement | None:
+def _one_of_several(stuck: float, thresholds: Thresholds) -> Judgement:
     if not stuck:
-        return None
+        return Judgement(bottleneck=Bottleneck.STALLED, score=0.0)
     text = f"{count(stuck)} with requests and without a token for {duration(thresholds.stall_seconds)}"
     return Judgement(
         bottleneck=Bottleneck.STALLED,
