@@ -4,7 +4,7 @@
 ``documents`` for people.
 """
 
-from pinchpoint.alerting.alert import DASHBOARD, RUNBOOKS, Alert, Dashboard, Severity
+from pinchpoint.alerting.alert import RUNBOOKS, Alert, Dashboard, Severity
 from pinchpoint.alerting.catalogue import ALERTS, TOPICS
 from pinchpoint.alerting.documents import alerts_table, runbook_skeleton
 from pinchpoint.alerting.kv_alerts import KV_CACHE_HIGH_RATIO
@@ -13,7 +13,6 @@ from pinchpoint.alerting.rules_file import Links, prometheus_rule, recording_rul
 
 __all__ = [
     "ALERTS",
-    "DASHBOARD",
     "KV_CACHE_HIGH_RATIO",
     "RECORDINGS",
     "RUNBOOKS",

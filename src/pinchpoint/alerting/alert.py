@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-DASHBOARD = "pinchpoint-overview"  # the uid of the dashboard that the five replace
 RUNBOOKS = "https://github.com/pinchpoint/pinchpoint/blob/main/alerts/runbooks"
 
 
